@@ -73,14 +73,14 @@ class AgentProcess final : private Agent::Site {
     process_.job()->routes().link(node, peer, name);
   }
   void begin() override { process_.job()->begin(); }
-  void begin_life(WorkerId worker, std::uint32_t life) override {
-    process_.job()->node().begin_life(worker, life);
+  void launch(WorkerId worker, std::uint32_t launch) override {
+    process_.job()->node().launch(worker, launch);
   }
-  void end_life(WorkerId worker, std::uint32_t life, const std::string& reason) override {
-    process_.job()->node().end_life(worker, life, {EndReason::Kind::unreachable, reason});
+  void end_launch(WorkerId worker, std::uint32_t launch, const std::string& reason) override {
+    process_.job()->node().end_launch(worker, launch, {EndReason::Kind::unreachable, reason});
   }
-  void moved(WorkerId worker, NodeIndex node, std::uint32_t life) override {
-    process_.job()->routes().moved(worker, node, life);
+  void moved(WorkerId worker, NodeIndex node, std::uint32_t launch) override {
+    process_.job()->routes().moved(worker, node, launch);
   }
   std::vector<NodeHost::HostedWorker> hosted() const override {
     return process_.job()->node().hosted();

@@ -102,11 +102,11 @@ class Driver final : private Coordinator::Site {
     process_.job()->routes().unlink(node, reason);
   }
   void begin() override { process_.job()->begin(); }
-  void begin_life(WorkerId worker, std::uint32_t life) override {
-    host().node().begin_life(worker, life);
+  void launch(WorkerId worker, std::uint32_t launch) override {
+    host().node().launch(worker, launch);
   }
-  void end_life(WorkerId worker, std::uint32_t life, const std::string& reason) override {
-    host().node().end_life(worker, life, {EndReason::Kind::unreachable, reason});
+  void end_launch(WorkerId worker, std::uint32_t launch, const std::string& reason) override {
+    host().node().end_launch(worker, launch, {EndReason::Kind::unreachable, reason});
   }
   void ask_to_leave(WorkerId worker) override;
   void report_lost(ShardId shard, const std::string& reason) override {

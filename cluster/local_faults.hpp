@@ -13,7 +13,7 @@ namespace leeway {
 
 class LocalFaults {
  public:
-  /// A worker's next life is to begin.
+  /// A worker is to be launched again.
   using OnReturn = std::function<void(WorkerId)>;
 
   struct Planned {

@@ -39,7 +39,7 @@ class LocalHost final : public ActorHost {
   LocalHost(const LocalHost&) = delete;
   LocalHost& operator=(const LocalHost&) = delete;
 
-  /// With null, restart() begins the first life.
+  /// With null, restart() launches it.
   void add(Address address, std::shared_ptr<Role> role) override;
   void start() override;
   /// Sends as the host itself.

@@ -18,7 +18,7 @@ LocalNode::LocalNode(std::shared_ptr<const Job> job, std::vector<Audience*> audi
                      Options options) {
   auto on_return = options.on_return;
   if (!on_return)
-    on_return = [this](WorkerId worker) { node_->begin_life(worker, node_->life_of(worker) + 1); };
+    on_return = [this](WorkerId worker) { node_->launch(worker, node_->launch_of(worker) + 1); };
   faults_.emplace(faults_on(*job, options.node), job->disturbances, orders_, std::move(on_return));
   host_ = std::make_unique<LocalHost>(host_options(*job, options));
   options.node.later = [this](std::function<void()> call) { orders_.after({}, std::move(call)); };

@@ -26,7 +26,7 @@ class LocalNode final : private ActorHostEvents {
     ActorObservers observers;   // of this node
     unsigned pool_threads = 0;  // 0: one a core
     /// A fault of the plan starts a worker of this node again, or for the first time. Empty: its
-    /// next life begins at once.
+    /// it is launched at once.
     std::function<void(WorkerId)> on_return;
   };
 

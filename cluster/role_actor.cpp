@@ -38,7 +38,7 @@ void RoleActor::on_end_of(const caf::actor_addr& actor) {
     const auto found = host_->addresses.find(actor);
     if (found == host_->addresses.end()) return;
     ended = found->second;
-    // The end of an earlier life changes nothing.
+    // The end of an earlier launch changes nothing.
     const auto present = host_->actors.find(ended);
     if (present == host_->actors.end() || present->second->address() != actor) return;
     const auto noted = host_->end_reasons.find(ended);
@@ -90,7 +90,7 @@ void RoleActor::end(const std::string& reason) {
   {
     std::lock_guard lock(host_->mutex);
     const auto self = host_->actors.find(address_);
-    // The next life may have begun.
+    // The next launch may have begun.
     const bool present = self != host_->actors.end() && self->second->address() == address();
     if (present && !host_->end_reasons.contains(address_)) host_->note_end(address_, reason);
   }

@@ -21,9 +21,9 @@ struct HostState {
 
   /// Guards the next three. A worker that comes back is a new CAF actor.
   mutable std::shared_mutex mutex;
-  std::map<Address, caf::actor> actors;  // in their present lives
+  std::map<Address, caf::actor> actors;  // in their present launches
   std::map<caf::actor_addr, Address> addresses;
-  std::map<Address, EndReason> end_reasons;  // of actors whose last life is over
+  std::map<Address, EndReason> end_reasons;  // of actors whose last launch is over
 
   std::mutex closing_mutex;
   std::condition_variable closing_changed;

@@ -53,17 +53,20 @@ using BlockId = Id<struct BlockTag>;
 using LeaseId = Id<struct LeaseTag, std::uint64_t>;
 /// Another process that is connected to this one; never reused.
 using PeerId = Id<struct PeerTag>;
-/// Distinguishes restarts of an actor: each restart has a higher incarnation.
-using Incarnation = Id<struct IncarnationTag>;
+/// The time from a Start of a worker, or of its pipeline, to the next one. The scheduler numbers
+/// the sessions of each pipeline from 1; 0 is before the first. All messages of a worker carry its
+/// session, except a Join.
+using Session = Id<struct SessionTag, std::uint64_t>;
 
-/// Incarnations reserved for one life. A worker that is evicted while alive rejoins with the next.
-inline constexpr std::uint32_t kIncarnationsOfALife = 1u << 16;
-/// Lives and incarnations count from 1.
-constexpr Incarnation first_incarnation(std::uint32_t life) {
-  return Incarnation((life - 1) * kIncarnationsOfALife + 1);
+/// Names a worker's request to join, which may be repeated. Later requests have larger numbers.
+using JoinNonce = Id<struct JoinNonceTag, std::uint64_t>;
+/// The first nonce of a launch, the start of a worker's actor by its host. Launches count from 1. A
+/// worker that is evicted while it lives joins again with the next nonce.
+constexpr JoinNonce first_nonce(std::uint32_t launch) {
+  return JoinNonce((std::uint64_t{launch} << 32) + 1);
 }
-constexpr std::uint32_t life_of(Incarnation incarnation) {
-  return (incarnation.value() + kIncarnationsOfALife - 1) / kIncarnationsOfALife;
+constexpr std::uint32_t launch_of(JoinNonce nonce) {
+  return static_cast<std::uint32_t>(nonce.value() >> 32);
 }
 
 /// Version of the membership; each admission, idling and eviction starts a new view.

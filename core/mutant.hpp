@@ -33,7 +33,7 @@ enum class Mutant : std::uint8_t {
   // Stages.
   backward_on_newer_weights,     // a backward uses the newest version, not its forward's
   micro_batch_twice,             // an activation goes through the stage twice
-  stale_start_taken,             // messages of an earlier Start are accepted
+  stale_session_taken,           // messages of an earlier session are accepted
   pulled_too_early,              // a pull ignores the later iterations that go forward on it
   own_updates_left_out,          // a pull requests weights without the stage's last update
   stops_in_the_middle,           // a stage stops without finishing started micro-batches
@@ -41,7 +41,7 @@ enum class Mutant : std::uint8_t {
   applied_buckets_pushed_again,  // a lease's list of applied buckets is ignored
   // Membership.
   fence_forgotten,                  // pushes of an evicted worker are accepted until it is removed
-  old_incarnation_accepted,         // pushes of an earlier incarnation are accepted
+  old_session_accepted,             // pushes of an earlier session are accepted
   admitted_behind,                  // a worker is admitted behind min_clock
   admission_left_uneven,            // a worker starts although the shards' iterations differ
   started_too_early,                // a worker starts before all shards know it
@@ -70,13 +70,13 @@ enum class Mutant : std::uint8_t {
   iterations_restart,        // the iterations of a resumed run start at 0
   epochs_restart,            // the orders of a resumed run are those of the first epoch
   // Nodes of a cluster.
-  life_not_counted,              // a worker's next life has the number of its last one
-  life_not_announced,            // other nodes do not learn where a worker's next life is
-  loss_of_node_not_reported,     // actors do not learn that a node is gone
-  link_loss_not_reported,        // agents do not report lost connections to the coordinator
-  cut_off_not_resumed,           // workers that an outage has ended do not begin again
-  offer_forgotten,               // a node that waits for a worker is not answered
-  lost_node_not_called,          // a lost node that runs again does not take part again
+  launch_not_counted,         // the next launch of a worker has the number of the last one
+  launch_not_announced,       // other nodes do not learn on which node a worker is launched
+  loss_of_node_not_reported,  // actors do not learn that a node is gone
+  link_loss_not_reported,     // agents do not report lost connections to the coordinator
+  cut_off_not_resumed,        // workers that an outage has ended do not begin again
+  offer_forgotten,            // a node that waits for a worker is not answered
+  lost_node_not_called,       // a lost node that runs again does not take part again
   count_,
 };
 

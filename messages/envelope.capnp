@@ -21,10 +21,10 @@ using Between = import "shard_shard.capnp";
 
 struct Envelope $root(decode = "decode") {
   protocol @0 :UInt16 $constant("kProtocolVersion");
-  incarnation @1 :UInt32 $type(Common.incarnation) $initially("1");
+  session @1 :UInt64 $type(Common.session) $initially("1");
   # Of the worker that sends or receives the message.
   placement @2 :UInt32 $initially("1");  # number of the sender's block placement
-  shardIncarnation @3 :UInt32 $type(Common.incarnation) $initially("1");
+  shardSession @3 :UInt64 $type(Common.session) $initially("1");
   # Of the shard that sends or receives the message.
   body :union $type(name = "Body") {
     none @4 :Void;

@@ -30,7 +30,7 @@ struct PullParked {
 
 struct BucketApplied {
   worker @0 :UInt32 $type(Common.worker);
-  incarnation @1 :UInt32 $type(Common.incarnation);
+  session @1 :UInt64 $type(Common.session);
   iteration @2 :Int64 $type(Common.iteration);
   bucket @3 :UInt32;  # index among the worker's buckets at this shard
   samples @4 :UInt32;  # 0: an empty push
@@ -51,7 +51,7 @@ struct ClockMoved {
 struct PushDropped {
   # The round was closed without the worker.
   worker @0 :UInt32 $type(Common.worker);
-  incarnation @1 :UInt32 $type(Common.incarnation);
+  session @1 :UInt64 $type(Common.session);
   iteration @2 :Int64 $type(Common.iteration);
 }
 

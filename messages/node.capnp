@@ -62,8 +62,8 @@ struct NodeEnvelope $Cpp.namespace("leeway") $root(decode = "decode_node") {
     messages @26 :Messages;
     effects @27 :Effects;
     held @28 :Held;
-    beginLife @29 :BeginLife;
-    endLife @30 :EndLife;
+    launch @29 :Launch;
+    endLaunch @30 :EndLaunch;
     returned @31 :Returned;
     linkState @32 :LinkState;
     relink @33 :Relink;
@@ -199,30 +199,30 @@ struct Here {
   # agent -> agent. The caller's name. The called agent answers with its own.
   node @0 :UInt32 $range(below = "kMaxNodes");
   name @1 :Text;  # the address on which it listens
-  hosted @2 :List(Life) $limit("kMaxWorkers");  # the workers that live on the sender
+  hosted @2 :List(Hosted) $limit("kMaxWorkers");  # the workers on the sender
+
+  struct Hosted {
+    worker @0 :UInt32 $type(Common.worker);
+    launch @1 :UInt32;
+  }
 }
 
-struct Life {
+struct Launch {
+  # program -> agent. The agent starts the worker's actor, and sends Moved to all nodes.
   worker @0 :UInt32 $type(Common.worker);
-  life @1 :UInt32;
-}
-
-struct BeginLife {
-  # program -> agent. The agent begins this life of a worker, and tells all nodes (Moved).
-  worker @0 :UInt32 $type(Common.worker);
-  life @1 :UInt32;
+  launch @1 :UInt32;  # counts the starts of the worker's actor, from 1
 }
 
 struct Returned {
   # agent -> program. A fault of the plan starts this worker of the sender again. Answered with
-  # BeginLife.
+  # Launch.
   worker @0 :UInt32 $type(Common.worker);
 }
 
-struct EndLife {
-  # program -> agent. Unless the worker has begun a later life, it ends.
+struct EndLaunch {
+  # program -> agent. Unless the worker has been launched again, it ends.
   worker @0 :UInt32 $type(Common.worker);
-  life @1 :UInt32;
+  launch @1 :UInt32;
   reason @2 :Text;
 }
 
@@ -251,7 +251,7 @@ struct Refused {
 struct Ended {
   # Any node -> all others. An actor of the sender has ended.
   actor @0 :Actor;
-  life @1 :UInt32;
+  launch @1 :UInt32;
   reason @2 :Text;
   kind @3 :Kind;
 
@@ -265,10 +265,10 @@ struct Ended {
 }
 
 struct Moved {
-  # Any node -> all others, before messages of the worker. Its life has begun on `node`, the sender.
+  # Any node -> all others, before messages of the worker. It is launched on `node`, the sender.
   worker @0 :UInt32 $type(Common.worker);
   node @1 :UInt32 $range(below = "kMaxNodes");
-  life @2 :UInt32;
+  launch @2 :UInt32;
 }
 
 struct End {

@@ -19,7 +19,7 @@ struct Admit {
   # scheduler -> shard. Insert the worker at max(iteration, own min_clock), which pins the minimum.
   # Answered with Admitted.
   worker @0 :UInt32 $type(Common.worker);
-  incarnation @1 :UInt32 $type(Common.incarnation);
+  session @1 :UInt64 $type(Common.session);
   iteration @2 :Int64 $type(Common.iteration);
   view @3 :UInt64 $type(Common.view);
 }
@@ -39,7 +39,7 @@ struct Raise {
 }
 
 struct Fence {
-  # scheduler -> shard. Refuse all further messages of this worker's incarnation. Answered with
+  # scheduler -> shard. Refuse all further messages of this worker's session. Answered with
   # Fenced.
   worker @0 :UInt32 $type(Common.worker);
   view @1 :UInt64 $type(Common.view);

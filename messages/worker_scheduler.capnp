@@ -16,17 +16,17 @@ using import "/messages/generator/annotations.capnp".type;
 using Common = import "common.capnp";
 
 struct Join {
-  # worker -> scheduler. Answered with Start once all shards have admitted the worker, or with
-  # Refused if this incarnation was evicted. A stage waits for the other stages of its pipeline and
-  # repeats its Join meanwhile.
+  # worker -> scheduler. Answered with Start once all shards have admitted the worker, and for a
+  # stage once all stages of its pipeline have joined. Repeated until then.
+  nonce @0 :UInt64 $type(Common.joinNonce);  # equal in repeats
 }
 
 struct Start {
-  # scheduler -> worker. Continue with `iteration`. Also sent to an idle worker when samples return.
+  # scheduler -> worker. The session of the envelope begins, with `iteration`. All stages of a
+  # pipeline have the same session. Also sent to an idle worker when samples return. A repeat has no
+  # effect.
   iteration @0 :Int64 $type(Common.iteration);
-  number @1 :UInt64;
-  # Counts the Starts of the worker, or of its pipeline, over all its lives, from 1. A repeated
-  # Start has no effect.
+  nonce @1 :UInt64 $type(Common.joinNonce);  # of the latest Join that the scheduler knows
 }
 
 struct WantLease {
@@ -81,7 +81,6 @@ struct PushDropped {
 struct Idle {
   # worker -> scheduler. All its pushes are acknowledged, and it has no lease.
   clock @0 :Int64 $type(Common.clock);  # of this worker; a pipeline is idle when all its stages are
-  start @1 :UInt64;  # number of the Start that the worker has finished
 }
 
 struct Diverged {
@@ -94,6 +93,7 @@ struct Diverged {
 struct Stop {
   # scheduler -> worker. Finish the present iteration (a stage: all iterations that the first stage
   # has announced), then send Stopped.
+  nonce @0 :UInt64 $type(Common.joinNonce);  # of the latest Join that the scheduler knows
 }
 
 struct Leave {
@@ -103,7 +103,8 @@ struct Leave {
 }
 
 struct Stopped {
-  # worker -> scheduler. No message of the worker is in flight any more.
+  # worker -> scheduler. No message of the worker is in flight any more. The session of the envelope
+  # is the last that the worker has begun.
   clock @0 :Int64 $type(Common.clock);
-  start @1 :UInt64;  # number of the last Start that it received
+  nonce @1 :UInt64 $type(Common.joinNonce);  # of the Stop that it answers
 }

@@ -92,8 +92,9 @@ void name_crashes(RunReport& report, const Job& job) {
     std::string& end = report.workers.at(job.stages->lead_of(worker).value()).end;
     // The end of a pipeline begins with the worker that caused it.
     const std::string cause = job.stages->piped() ? concat("worker ", worker, " (") : "";
-    if (end.starts_with(cause) && end.ends_with(kNewLife))
-      end.replace(end.size() - kNewLife.size(), kNewLife.size(), plan::reason_of(*crash).text);
+    if (end.starts_with(cause) && end.ends_with(kJoinsAgain))
+      end.replace(end.size() - kJoinsAgain.size(), kJoinsAgain.size(),
+                  plan::reason_of(*crash).text);
   }
 }
 

@@ -11,11 +11,11 @@
 namespace leeway::sim {
 
 /// Where one of several hosts of a run tells which of its actors the observers see. After a worker
-/// has begun its next life on another host, its earlier life may go on unseen.
+/// is launched on another host, its earlier actor may go on unseen.
 class Presence {
  public:
   virtual ~Presence() = default;
-  /// Whether the present life of the actor is on this host.
+  /// Whether the actor of the present launch is on this host.
   virtual bool is_present(Address actor) const = 0;
   /// The actor has ended or begun here. False: the observers are not to know.
   virtual bool end(Address actor) = 0;

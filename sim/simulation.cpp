@@ -15,7 +15,7 @@ Simulation::Simulation(std::shared_ptr<const Job> job, std::vector<Audience*> au
       audience_(std::move(audience)),
       faults_(std::make_shared<Faults>(
           job_->faults, job_->disturbances,
-          [this](Address address, std::uint32_t life) { return make_role(address, life); })),
+          [this](Address address, std::uint32_t launch) { return make_role(address, launch); })),
       host_(simulator_options(std::move(options))) {
   audience_.push_back(&ending_);
   const auto add = [&](Address address) {
@@ -45,7 +45,7 @@ Simulator::Options Simulation::simulator_options(SimulationOptions options) {
   return out;
 }
 
-std::shared_ptr<Role> Simulation::make_role(Address address, std::uint32_t life) const {
+std::shared_ptr<Role> Simulation::make_role(Address address, std::uint32_t launch) const {
   switch (address.kind) {
     case RoleKind::monitor:
       return std::make_shared<Monitor>(job_, audience_);
@@ -54,7 +54,7 @@ std::shared_ptr<Role> Simulation::make_role(Address address, std::uint32_t life)
     case RoleKind::shard:
       return std::make_shared<Shard>(job_, ShardId(address.index));
     default:
-      return make_participant(job_, WorkerId(address.index), life);
+      return make_participant(job_, WorkerId(address.index), launch);
   }
 }
 

@@ -52,7 +52,7 @@ class Simulation {
     std::optional<RunTotals> totals;
   };
   Simulator::Options simulator_options(SimulationOptions options);
-  std::shared_ptr<Role> make_role(Address address, std::uint32_t life) const;
+  std::shared_ptr<Role> make_role(Address address, std::uint32_t launch) const;
 
   std::shared_ptr<const Job> job_;
   Ending ending_;

@@ -35,7 +35,7 @@ class Simulator::Box final : public Outbox {
     const Instant rings = simulator_.now_ + delay + simulator_.options_.world.timer;
     simulator_.schedule(rings, {.kind = Pending::Kind::timer,
                                 .actor = self_,
-                                .life = simulator_.actors_[self_].life,
+                                .launch = simulator_.actors_[self_].launch,
                                 .number = token});
   }
   void compute(std::shared_ptr<Work> work) override {
@@ -44,7 +44,7 @@ class Simulator::Box final : public Outbox {
     const Slowdown slow_down =
         on_disk ? Slowdown() : simulator_.compute_.slow_down(address, *work, simulator_.now_);
     const std::uint32_t task = simulator_.tasks_.put({.actor = self_,
-                                                      .life = simulator_.actors_[self_].life,
+                                                      .launch = simulator_.actors_[self_].launch,
                                                       .work = std::move(work),
                                                       .slow_down = slow_down});
     if (on_disk)
@@ -69,9 +69,9 @@ class Simulator::Box final : public Outbox {
       simulator_.schedule(simulator_.now_ + simulator_.options_.world.detection,
                           {.kind = Pending::Kind::down,
                            .actor = self_,
-                           .life = simulator_.actors_[self_].life,
+                           .launch = simulator_.actors_[self_].launch,
                            .other = watched,
-                           .other_life = actor.life});
+                           .other_launch = actor.launch});
   }
   void emit(const Event& event) override {
     const Address address = simulator_.actors_[self_].address;
@@ -161,7 +161,7 @@ void Simulator::deliver(ActorIndex from, Address from_address, MachineIndex from
                                               bytes_of(letter.message()), now_, extra);
   schedule(at, {.kind = Pending::Kind::message,
                 .actor = receiver,
-                .life = actors_[receiver].life,
+                .launch = actors_[receiver].launch,
                 .letter = std::move(letter),
                 .connection = connection});
 }
@@ -184,7 +184,7 @@ bool Simulator::step() {
       actions_.extract(event.number).mapped()();
       return true;
     case Pending::Kind::absent:
-      if (actors_[event.actor].absence == event.number && lives(event.actor, event.life))
+      if (actors_[event.actor].absence == event.number && lives(event.actor, event.launch))
         notify_watchers(event.actor, now_, true);
       return true;
     case Pending::Kind::cores:
@@ -205,7 +205,7 @@ bool Simulator::step() {
 void Simulator::handle(Pending& event) {
   if (event.kind == Pending::Kind::part_done)
     return end_part(static_cast<std::uint32_t>(event.number));
-  if (!lives(event.actor, event.life)) return;  // the actor has ended
+  if (!lives(event.actor, event.launch)) return;  // the actor has ended
   const Address self = actors_[event.actor].address;
   switch (event.kind) {
     case Pending::Kind::message:
@@ -225,7 +225,7 @@ void Simulator::handle(Pending& event) {
     }
     default: {
       // The watched actor was restarted meanwhile.
-      if (actors_[index_of(event.other)].life != event.other_life) return;
+      if (actors_[index_of(event.other)].launch != event.other_launch) return;
       trace_.down(now_, self, event.other);
       const EndReason reason =
           event.number
@@ -258,7 +258,7 @@ void Simulator::handle_message(Pending& event) {
 
 Duration Simulator::perform(std::uint32_t number) {
   Task& task = tasks_.at(number);
-  if (!lives(task.actor, task.life)) return {};
+  if (!lives(task.actor, task.launch)) return {};
   const Duration time = compute_.time(task.work->cost(task.part));
   try {
     task.work->run(task.part);
@@ -298,17 +298,17 @@ void Simulator::begin_disk_work(std::uint32_t number) {
 
 void Simulator::end_part(std::uint32_t number) {
   const ActorIndex actor = tasks_.at(number).actor;
-  const std::uint32_t life = tasks_.at(number).life;
+  const std::uint32_t launch = tasks_.at(number).launch;
   const auto work = tasks_.at(number).work;
   const int part = tasks_.at(number).part++;
-  if (!lives(actor, life)) {
+  if (!lives(actor, launch)) {
     tasks_.erase(number);
     return;
   }
   busy_ = now_;
   trace_.computed(now_, actors_[actor].address, part);
   guarded(actor, [&](Role& role, Outbox& box) { role.on_part(*work, part, box); });
-  if (!lives(actor, life) || part + 1 == work->parts()) {
+  if (!lives(actor, launch) || part + 1 == work->parts()) {
     tasks_.erase(number);
   } else if (threads_) {
     threads_->compute(number);
@@ -353,10 +353,10 @@ void Simulator::notify_watchers(ActorIndex index, Instant when, bool unreachable
   for (const ActorIndex watcher : actors_[index].watchers)
     schedule(when, {.kind = Pending::Kind::down,
                     .actor = watcher,
-                    .life = actors_[watcher].life,
+                    .launch = actors_[watcher].launch,
                     .other = actors_[index].address,
                     .number = unreachable,
-                    .other_life = actors_[index].life});
+                    .other_launch = actors_[index].launch});
 }
 
 void Simulator::restart(Address address, std::shared_ptr<Role> role) {
@@ -366,7 +366,7 @@ void Simulator::restart(Address address, std::shared_ptr<Role> role) {
   LW_CHECK(!actor.role, address, "is alive");
   actor.role = std::move(role);
   actor.elsewhere = false;
-  ++actor.life;
+  ++actor.launch;
   actor.end_reason.reset();
   actor.absence = 0;
   observers_.restarted(now_, address);
@@ -391,7 +391,7 @@ void Simulator::deliver(Address from, Address to, Message message) {
   if (!actors_[receiver].role) return;
   schedule(now_, {.kind = Pending::Kind::message,
                   .actor = receiver,
-                  .life = actors_[receiver].life,
+                  .launch = actors_[receiver].launch,
                   .letter = Letter(from, to, std::move(message))});
 }
 
@@ -402,7 +402,7 @@ void Simulator::report_down(Address watcher, Address ended, const EndReason& rea
   reports_[number] = reason;
   schedule(now_, {.kind = Pending::Kind::report,
                   .actor = receiver,
-                  .life = actors_[receiver].life,
+                  .launch = actors_[receiver].launch,
                   .other = ended,
                   .number = number});
 }

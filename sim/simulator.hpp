@@ -142,21 +142,21 @@ class Simulator final : public ActorHost {
       part,    // of task `number`, for a worker's own thread to compute
     };
     Kind kind{};
-    ActorIndex actor = 0;    // the receiver
-    std::uint32_t life = 0;  // of the receiver
-    Address other;           // the actor that has ended, or the peer of a mended connection
+    ActorIndex actor = 0;      // the receiver
+    std::uint32_t launch = 0;  // of the receiver
+    Address other;             // the actor that has ended, or the peer of a mended connection
     Letter letter;
     /// Token, task, report, action, node or absence; of `down`: 1 if unreachable.
     std::uint64_t number = 0;
-    std::uint32_t connection = 0;  // of a message; of `cores`: the version
-    std::uint32_t other_life = 0;  // of `down`: the life that has ended
+    std::uint32_t connection = 0;    // of a message; of `cores`: the version
+    std::uint32_t other_launch = 0;  // of `down`: the launch that has ended
   };
   struct Actor {
     Address address;
     MachineIndex node = 0;
     std::shared_ptr<Role> role;  // null once it has ended
-    bool elsewhere = false;      // its present life is on another host
-    std::uint32_t life = 1;      // counts starts; events of earlier lives are dropped
+    bool elsewhere = false;      // its present launch is on another host
+    std::uint32_t launch = 1;    // counts starts; events of earlier launches are dropped
     std::unique_ptr<Box> box;
     std::optional<EndReason> end_reason;
     std::vector<ActorIndex> watchers;  // distinct
@@ -167,7 +167,7 @@ class Simulator final : public ActorHost {
   /// Work in progress.
   struct Task {
     ActorIndex actor = 0;
-    std::uint32_t life = 0;
+    std::uint32_t launch = 0;
     std::shared_ptr<Work> work;
     int part = 0;
     Slowdown slow_down;
@@ -178,8 +178,8 @@ class Simulator final : public ActorHost {
                Message message);
   /// Sends a message that a link has kept.
   void forward(ActorIndex from, ActorIndex to, Letter letter);
-  bool lives(ActorIndex actor, std::uint32_t life) const {
-    return actors_[actor].role && actors_[actor].life == life;
+  bool lives(ActorIndex actor, std::uint32_t launch) const {
+    return actors_[actor].role && actors_[actor].launch == launch;
   }
   /// Computes the next part of a task and returns its duration on a core; 0 if the actor has ended.
   Duration perform(std::uint32_t task);
@@ -202,7 +202,7 @@ class Simulator final : public ActorHost {
   /// Begins or ends an absence after a change between the actor and the scheduler.
   void update_absence(ActorIndex actor);
   bool is_unreachable(ActorIndex actor) const;
-  /// The actor, unless its present life is on another host.
+  /// The actor, unless its present launch is on another host.
   ActorIndex find_here(Address address) const {
     const ActorIndex index = index_.find(address);
     return index != AddressMap::kNone && actors_[index].elsewhere ? AddressMap::kNone : index;

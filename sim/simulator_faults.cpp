@@ -83,7 +83,7 @@ void Simulator::forward(ActorIndex from, ActorIndex to, Letter letter) {
                        now_, links_.extra(from, to));
   schedule(arrives, {.kind = Pending::Kind::message,
                      .actor = to,
-                     .life = actors_[to].life,
+                     .launch = actors_[to].launch,
                      .letter = std::move(letter),
                      .connection = links_.connection(from, to)});
 }
@@ -122,8 +122,10 @@ void Simulator::mend(Address a, Address b) {
 }
 
 void Simulator::linked(ActorIndex actor, Address peer) {
-  Pending event{
-      .kind = Pending::Kind::linked, .actor = actor, .life = actors_[actor].life, .other = peer};
+  Pending event{.kind = Pending::Kind::linked,
+                .actor = actor,
+                .launch = actors_[actor].launch,
+                .other = peer};
   if (waits(event))
     actors_[actor].waiting.push_back(std::move(event));
   else if (threads_)
@@ -162,7 +164,7 @@ void Simulator::update_absence(ActorIndex index) {
     actor.absence = next_absence_++;
     schedule(now_ + options_.world.detection, {.kind = Pending::Kind::absent,
                                                .actor = index,
-                                               .life = actor.life,
+                                               .launch = actor.launch,
                                                .number = actor.absence});
   }
 }

@@ -41,7 +41,7 @@ void Simulator::Threads::compute(std::uint32_t number) {
   const ActorIndex actor = task.actor;
   if (has_own_thread(actor)) {
     // The part queues in the mailbox, so that messages are handled between the parts of long work.
-    receive({.kind = Pending::Kind::part, .actor = actor, .life = task.life, .number = number});
+    receive({.kind = Pending::Kind::part, .actor = actor, .launch = task.launch, .number = number});
   } else if (is_small(*task.work)) {
     actors_[actor].small.push_back(number);
     wake(actor);
@@ -185,7 +185,7 @@ void Simulator::Threads::part_computed(const ThreadState& thread, std::uint32_t 
   }
   simulator_.schedule(
       simulator_.now_ + delay,
-      {.kind = Pending::Kind::part_done, .actor = actor, .life = task.life, .number = number});
+      {.kind = Pending::Kind::part_done, .actor = actor, .launch = task.launch, .number = number});
 }
 
 // ---- time ----

@@ -47,7 +47,7 @@ std::string in_words(const Message& message) {
   std::string text(name_of(envelope->body));
   if (const auto iteration = iteration_of(envelope->body))
     text += concat(" of iteration ", *iteration);
-  return concat(text, ", incarnation ", envelope->incarnation);
+  return concat(text, ", session ", envelope->session);
 }
 
 std::string who_waits(const std::map<Address, const Role*>& roles) {

@@ -15,7 +15,7 @@ std::string in_words(Instant at);
 std::string in_words(const Event& event);
 /// The iteration field of a message, if it has one.
 std::optional<Iteration> iteration_of(const Body& body);
-/// "push of iteration 5, incarnation 1". For a malformed message, the error.
+/// "push of iteration 5, session 1". For a malformed message, the error.
 std::string in_words(const Message& message);
 
 /// The states of scheduler and shards, for a report of a deadlock.

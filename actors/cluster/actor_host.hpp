@@ -22,7 +22,7 @@ class ActorHost {
   virtual void report_down(Address watcher, Address ended, const EndReason& reason) = 0;
   /// Ends a worker, as if its process had died. Its computation is finished, and the result lost.
   virtual void kill(Address worker, const EndReason& reason) = 0;
-  /// Begins the next life of a worker that has ended.
+  /// Starts the next actor of a worker that has ended.
   virtual void restart(Address worker, std::shared_ptr<Role> role) = 0;
   /// From now on the worker is in another process: ends it here, and sends its messages out.
   virtual void forget(Address worker, const EndReason& reason) = 0;

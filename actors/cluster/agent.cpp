@@ -182,11 +182,11 @@ void Agent::on_order(const node::Body& body) {
     return site_.say(concat("began ", hosted.text(), ": ", hosted.actors));
   }
   if (hosted.step != Step::running) return;
-  if (const auto* begin = std::get_if<node::BeginLife>(&body)) {
-    site_.begin_life(begin->worker, begin->life);
+  if (const auto* begin = std::get_if<node::Launch>(&body)) {
+    site_.launch(begin->worker, begin->launch);
     site_.say(concat(address_of(begin->worker), " of ", hosted.text(), " continues here"));
-  } else if (const auto* over = std::get_if<node::EndLife>(&body)) {
-    site_.end_life(over->worker, over->life, over->reason);
+  } else if (const auto* over = std::get_if<node::EndLaunch>(&body)) {
+    site_.end_launch(over->worker, over->launch, over->reason);
     site_.warn(concat(address_of(over->worker), " of ", hosted.text(), " ends: ", over->reason));
   } else if (const auto* relink = std::get_if<node::Relink>(&body)) {
     const NodeIndex node(relink->node);
@@ -233,7 +233,7 @@ void Agent::called(NodeIndex node, const Expected<PeerId>& peer) {
 
 node::Here Agent::here() const {
   node::Here here{hosted_->self.value(), site_.name(), {}};
-  for (const auto& [worker, life] : site_.hosted()) here.hosted.push_back({worker, life});
+  for (const auto& [worker, launch] : site_.hosted()) here.hosted.push_back({worker, launch});
   return here;
 }
 
@@ -250,7 +250,7 @@ void Agent::on_here(PeerId peer, const node::Here& there) {
   hosted_->links[node] = peer;
   hosted_->calls.erase(node);
   site_.link(node, peer, there.name);
-  for (const auto& hosted : there.hosted) site_.moved(hosted.worker, node, hosted.life);
+  for (const auto& hosted : there.hosted) site_.moved(hosted.worker, node, hosted.launch);
   if (hosted_->step == Step::running) report_link(peer, node::LinkState::State::heard);
   // Only a call is answered, not an answer.
   if (node > hosted_->self) reply(peer, here(), hosted_->number);

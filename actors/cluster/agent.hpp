@@ -70,10 +70,10 @@ class Agent {
     virtual void link(NodeIndex node, PeerId peer, const std::string& name) = 0;
     /// The actors begin.
     virtual void begin() = 0;
-    virtual void begin_life(WorkerId worker, std::uint32_t life) = 0;
-    virtual void end_life(WorkerId worker, std::uint32_t life, const std::string& reason) = 0;
-    /// A life has begun on another node.
-    virtual void moved(WorkerId worker, NodeIndex node, std::uint32_t life) = 0;
+    virtual void launch(WorkerId worker, std::uint32_t launch) = 0;
+    virtual void end_launch(WorkerId worker, std::uint32_t launch, const std::string& reason) = 0;
+    /// A worker is launched on another node.
+    virtual void moved(WorkerId worker, NodeIndex node, std::uint32_t launch) = 0;
     virtual std::vector<NodeHost::HostedWorker> hosted() const = 0;
     /// Ends the actors and waits for them, frees what the job has kept, and sends the program what
     /// the node has counted.

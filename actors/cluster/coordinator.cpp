@@ -203,32 +203,33 @@ void Coordinator::on_leaving(std::size_t index) {
   if (phase_ != Phase::running || node.step != Step::running) return;
   node.leaves = true;
   site_.say(concat("node ", node.name, " leaves"));
-  for (std::uint32_t i = 0; i < lives_.size(); ++i)
-    if (placement_.workers[i].value() == index && lives_[i] > 0) node.leaving.insert(WorkerId(i));
+  for (std::uint32_t i = 0; i < launches_.size(); ++i)
+    if (placement_.workers[i].value() == index && launches_[i] > 0)
+      node.leaving.insert(WorkerId(i));
   for (const WorkerId worker : node.leaving) site_.ask_to_leave(worker);
   if (node.leaving.empty()) send(node, node::Left{});
 }
 
-// ---- lives ----
+// ---- launches ----
 
 void Coordinator::worker_returned(NodeIndex node, WorkerId worker) {
   const std::uint32_t number = worker.value();
-  if (phase_ != Phase::running || number >= lives_.size() || placement_.workers[number] != node ||
-      cut_off_.contains(worker))
+  if (phase_ != Phase::running || number >= launches_.size() ||
+      placement_.workers[number] != node || cut_off_.contains(worker))
     return;
-  begin_next_life(worker, node);
+  launch_again(worker, node);
 }
 
-void Coordinator::begin_next_life(WorkerId worker, NodeIndex node) {
+void Coordinator::launch_again(WorkerId worker, NodeIndex node) {
   left_.erase(worker);
   cut_off_.erase(worker);
   placement_.workers[worker.value()] = homes_[worker.value()] = node;
-  if (!planted(Mutant::life_not_counted)) ++lives_[worker.value()];
-  const std::uint32_t life = lives_[worker.value()];
+  if (!planted(Mutant::launch_not_counted)) ++launches_[worker.value()];
+  const std::uint32_t launch = launches_[worker.value()];
   if (node == kProgramNode)
-    site_.begin_life(worker, life);
+    site_.launch(worker, launch);
   else
-    send(nodes_[node.value()], node::BeginLife{worker, life});
+    send(nodes_[node.value()], node::Launch{worker, launch});
 }
 
 }  // namespace leeway

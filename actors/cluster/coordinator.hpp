@@ -11,7 +11,7 @@
 // some. A node of the job's list that is lost, or has left, is called again and again. When a
 // process there answers, it takes its own workers again, and others that have been missing for the
 // coordinator's patience. Two nodes that hear the program but not each other lose the workers that
-// need both; these workers begin their next lives when the two hear each other again, or have a new
+// need both; these workers are launched again when the two hear each other again, or have a new
 // connection.
 //
 // It knows no network, thread or clock. Its process calls the inputs, one at a time, and does what
@@ -74,8 +74,8 @@ class Coordinator {
     /// A node is lost for good, although its connection may live.
     virtual void unlink(NodeIndex node, const std::string& reason) = 0;
     virtual void begin() = 0;
-    virtual void begin_life(WorkerId worker, std::uint32_t life) = 0;
-    virtual void end_life(WorkerId worker, std::uint32_t life, const std::string& reason) = 0;
+    virtual void launch(WorkerId worker, std::uint32_t launch) = 0;
+    virtual void end_launch(WorkerId worker, std::uint32_t launch, const std::string& reason) = 0;
     /// Asks the scheduler to let a worker leave; its event is an input.
     virtual void ask_to_leave(WorkerId worker) = 0;
     /// Reports to the scheduler that a shard cannot be reached.
@@ -248,9 +248,9 @@ class Coordinator {
   /// Workers without a node: their node has left, or they were placed `later`.
   std::set<WorkerId> missing() const;
   /// Stages on other nodes whose pipeline has a worker in `taken`, and which left with that worker:
-  /// they have stopped, and take part again only in their next lives.
+  /// they have stopped, and take part again only when they are launched again.
   std::set<WorkerId> stopped_with(const std::set<WorkerId>& taken) const;
-  void begin_next_life(WorkerId worker, NodeIndex node);
+  void launch_again(WorkerId worker, NodeIndex node);
 
   // Nodes that are lost.
   /// Notes that the node takes part no more.
@@ -278,14 +278,14 @@ class Coordinator {
   std::int64_t phase_since_ = 0, shown_ = 0;
   std::optional<std::int64_t> hurry_;  // soon after the first problem, so that no other is blamed
   Placement placement_;
-  std::vector<std::uint32_t> lives_;  // the last of each worker
-  std::vector<NodeIndex> homes_;      // the last node of each worker; kNowhere: none yet
+  std::vector<std::uint32_t> launches_;  // the last of each worker
+  std::vector<NodeIndex> homes_;         // the last node of each worker; kNowhere: none yet
   std::shared_ptr<const Stages> stages_;
   bool norms_ = false;
   node::Ask ask_;
   std::vector<Node> nodes_;  // by number; node 0 is this program
   std::vector<Offer> offers_;
-  std::set<WorkerId> left_;     // workers without a life since they left
+  std::set<WorkerId> left_;     // workers that have left and are not launched again
   std::set<WorkerId> cut_off_;  // workers that were ended because of an outage
   std::map<Pair, Outage> outages_;
 };

@@ -241,7 +241,7 @@ void Coordinator::check_outages() {
   };
   for (auto& [nodes, outage] : outages_) {
     const bool lasts = outage.gone || now - outage.since > options_.patience.ns;
-    // Without the program, neither can begin another life.
+    // Without the program, neither can launch a worker.
     if (!lasts || !in_touch(nodes.first) || !in_touch(nodes.second)) continue;
     if (!std::exchange(outage.handled, true)) handle_outage(nodes);
     const auto& last = outage.relinked_at;
@@ -263,11 +263,12 @@ void Coordinator::handle_outage(const Pair& nodes) {
   for (const auto& [here, there] : {nodes, Pair(nodes.second, nodes.first)}) {
     for (std::uint32_t i = 0; i < placement_.workers.size(); ++i) {
       const WorkerId worker(i);
-      const auto needed = placement_.workers[i] == here && lives_[i] > 0 && !left_.contains(worker)
-                              ? needs(worker, there)
-                              : std::nullopt;
+      const auto needed =
+          placement_.workers[i] == here && launches_[i] > 0 && !left_.contains(worker)
+              ? needs(worker, there)
+              : std::nullopt;
       if (!needed || !cut_off_.insert(worker).second) continue;
-      send(nodes_[here.value()], node::EndLife{worker, lives_[i], why(*needed, here, there)});
+      send(nodes_[here.value()], node::EndLaunch{worker, launches_[i], why(*needed, here, there)});
     }
   }
   if (!norms_) return;
@@ -290,7 +291,7 @@ void Coordinator::resume_cut_off() {
     if (is_cut_off(worker) || planted(Mutant::cut_off_not_resumed)) continue;
     cut_off_.erase(worker);
     if (node.step == Step::running && !node.leaves)
-      begin_next_life(worker, placement_.workers[worker.value()]);
+      launch_again(worker, placement_.workers[worker.value()]);
   }
 }
 

@@ -36,7 +36,7 @@ void Coordinator::prepare(std::shared_ptr<const Stages> stages,
   for (std::uint32_t i = 0; i < placement_.workers.size(); ++i) {
     const bool later =
         placement_.workers[i] == kNowhere || joins_later(faults, address_of(WorkerId(i)));
-    lives_.push_back(later ? 0 : 1);
+    launches_.push_back(later ? 0 : 1);
     homes_.push_back(placement_.workers[i]);
   }
   for (std::size_t i = 1; i < nodes_.size(); ++i) enter(nodes_[i], Step::calling);
@@ -174,7 +174,7 @@ void Coordinator::start_without_nodes() {
     NodeIndex& node = placement_.workers[i];
     if (node == kNowhere || !nodes_[node.value()].has_left()) continue;
     node = kNowhere;
-    lives_[i] = 0;
+    launches_[i] = 0;
   }
 }
 
@@ -322,13 +322,13 @@ void Coordinator::on_linked(std::size_t index) {
   node.last_refusal.clear();
   site_.link(index_of(index), *node.peer, node.name);
   send(node, node::Begin{});
-  // The program's own workers may have begun later lives; other nodes have told theirs.
-  for (std::uint32_t i = 0; i < lives_.size(); ++i)
-    if (placement_.workers[i] == kProgramNode && lives_[i] > 0)
-      send(node, node::Moved{WorkerId(i), kProgramNode.value(), lives_[i]});
+  // The program's own workers may have been launched again; other nodes have reported theirs.
+  for (std::uint32_t i = 0; i < launches_.size(); ++i)
+    if (placement_.workers[i] == kProgramNode && launches_[i] > 0)
+      send(node, node::Moved{WorkerId(i), kProgramNode.value(), launches_[i]});
   const auto taken = std::exchange(node.takes, {});
   const auto begin = [&](WorkerId worker, NodeIndex there) {
-    begin_next_life(worker, there);
+    launch_again(worker, there);
     site_.say(concat("worker ", worker, " continues at node ", nodes_[there.value()].name));
   };
   for (const WorkerId worker : stopped_with(taken))

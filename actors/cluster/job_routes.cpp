@@ -17,12 +17,12 @@ NodeHostOptions JobRoutes::host_options(const Placement& placement, Duration sil
   host.send = [this](NodeIndex node, Address from, Address to, Message message) {
     if (const auto peer = peer_of(node)) options_.send(*peer, from, to, std::move(message));
   };
-  host.on_end = [this](Address actor, std::uint32_t life, const EndReason& reason) {
-    broadcast(node::Ended{actor, life, reason.text, static_cast<node::Ended::Kind>(reason.kind)});
+  host.on_end = [this](Address actor, std::uint32_t launch, const EndReason& reason) {
+    broadcast(node::Ended{actor, launch, reason.text, static_cast<node::Ended::Kind>(reason.kind)});
   };
-  host.on_life = [this](WorkerId worker, std::uint32_t life) {
-    if (planted(Mutant::life_not_announced)) return;
-    broadcast(node::Moved{worker, options_.self.value(), life});
+  host.on_launch = [this](WorkerId worker, std::uint32_t launch) {
+    if (planted(Mutant::launch_not_announced)) return;
+    broadcast(node::Moved{worker, options_.self.value(), launch});
   };
   return host;
 }
@@ -89,20 +89,20 @@ bool JobRoutes::on_notice(PeerId peer, const NodeEnvelope& envelope) {
   if ((!ended && !begun) || envelope.job != options_.number) return false;
   const auto sender = node_of(peer);
   if (ended && sender)
-    host_->ended(ended->actor, ended->life,
+    host_->ended(ended->actor, ended->launch,
                  {static_cast<EndReason::Kind>(ended->kind), ended->reason});
   // A node that has just been called may send this before the link is noted.
   if (begun && (!sender || sender->value() == begun->node))
-    moved(begun->worker, NodeIndex(begun->node), begun->life);
+    moved(begun->worker, NodeIndex(begun->node), begun->launch);
   return true;
 }
 
-void JobRoutes::moved(WorkerId worker, NodeIndex node, std::uint32_t life) {
+void JobRoutes::moved(WorkerId worker, NodeIndex node, std::uint32_t launch) {
   {
     std::shared_lock lock(mutex_);
     if (worker.value() >= workers_ || node.value() >= options_.names.size()) return;
   }
-  host_->moved(worker, node, life);
+  host_->moved(worker, node, launch);
 }
 
 void JobRoutes::broadcast(const node::Body& body) {

@@ -1,6 +1,6 @@
 #pragma once
 // JobRoutes: the connections of one node to the other nodes of a job, and what travels on them
-// besides the orders of the coordinator: messages between actors, and the ends and new lives of
+// besides the orders of the coordinator: messages between actors, and the ends and launches of
 // actors.
 //
 // It knows no network: its owner sends, and reports the state of each connection. It ignores peers
@@ -59,9 +59,9 @@ class JobRoutes {
   void on_heard(PeerId peer);
   void on_gone(PeerId peer, const std::string& reason);
 
-  /// A life of a worker has begun on another node. Ignores a worker or node that the job does not
+  /// A worker is launched on another node. Ignores a worker or node that the job does not
   /// have.
-  void moved(WorkerId worker, NodeIndex node, std::uint32_t life);
+  void moved(WorkerId worker, NodeIndex node, std::uint32_t launch);
 
   NodeIndex self() const { return options_.self; }
   std::vector<std::string> names() const;

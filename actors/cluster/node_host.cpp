@@ -34,7 +34,7 @@ void NodeHost::add_roles(std::vector<Audience*> audience) {
     const Address address = address_of(worker);
     if (placement.workers[i] == kNowhere) later.insert(worker);
     const bool there = !later.contains(worker) && !joins_later(job_->faults, address);
-    lives_[worker] = there ? 1 : 0;
+    launches_[worker] = there ? 1 : 0;
     if (!there || !is_here(address)) continue;
     here_[worker] = 1;
     host_.add(address, make_participant(job_, worker));
@@ -139,26 +139,26 @@ void NodeHost::watch_out(Address watcher, Address watched) {
 }
 
 void NodeHost::on_end(Address actor, const EndReason& reason) {
-  std::uint32_t life = 1;
+  std::uint32_t launch = 1;
   if (actor.kind == RoleKind::worker) {
     std::shared_lock lock(mutex_);
-    life = here_.at(WorkerId(actor.index));
+    launch = here_.at(WorkerId(actor.index));
   }
   // The host holds a lock here; other nodes hold theirs when they call this host.
   if (options_.on_end)
-    options_.later([this, actor, life, reason] { options_.on_end(actor, life, reason); });
+    options_.later([this, actor, launch, reason] { options_.on_end(actor, launch, reason); });
 }
 
-void NodeHost::ended(Address actor, std::uint32_t life, const EndReason& reason) {
+void NodeHost::ended(Address actor, std::uint32_t launch, const EndReason& reason) {
   std::vector<DownReport> reports;
   {
     std::lock_guard lock(mutex_);
     if (is_here(actor) || options_.placement.node_of(actor) == kNowhere) return;
     if (actor.kind == RoleKind::worker) {
-      auto& known = lives_[WorkerId(actor.index)];
-      if (life < known) return;
-      if (life > known) ended_.erase(actor);
-      known = life;
+      auto& known = launches_[WorkerId(actor.index)];
+      if (launch < known) return;
+      if (launch > known) ended_.erase(actor);
+      known = launch;
     }
     if (!ended_.emplace(actor, reason).second) return;  // known before
     reports = down_reports([&](Address one) { return one == actor; }, reason);
@@ -210,49 +210,49 @@ void NodeHost::heard(NodeIndex node) {
   if (there.state == Node::State::silent) there.state = Node::State::up;
 }
 
-// ---- lives ----
+// ---- launches ----
 
-bool NodeHost::place(WorkerId worker, NodeIndex node, std::uint32_t life) {
+bool NodeHost::place(WorkerId worker, NodeIndex node, std::uint32_t launch) {
   std::lock_guard lock(mutex_);
   LW_CHECK(worker.value() < options_.placement.workers.size() && node.value() < nodes_.size(),
            worker, node);
-  auto& known = lives_[worker];
-  if (life <= known) return false;
-  known = life;
+  auto& known = launches_[worker];
+  if (launch <= known) return false;
+  known = launch;
   options_.placement.workers[worker.value()] = node;
   ended_.erase(address_of(worker));
   return true;
 }
 
-void NodeHost::begin_life(WorkerId worker, std::uint32_t life) {
-  if (!place(worker, options_.self, life)) return;
+void NodeHost::launch(WorkerId worker, std::uint32_t launch) {
+  if (!place(worker, options_.self, launch)) return;
   // All nodes must know before the worker sends its first message.
-  if (options_.on_life) options_.on_life(worker, life);
-  options_.later([this, worker, life] {
+  if (options_.on_launch) options_.on_launch(worker, launch);
+  options_.later([this, worker, launch] {
     const Address address = address_of(worker);
-    host_.forget(address, "its next life has begun");
+    host_.forget(address, "it is launched again");
     {
       std::lock_guard lock(mutex_);
-      if (!is_here(address) || lives_.at(worker) != life) return;
-      here_[worker] = life;
+      if (!is_here(address) || launches_.at(worker) != launch) return;
+      here_[worker] = launch;
     }
-    host_.restart(address, make_participant(job_, worker, life));
+    host_.restart(address, make_participant(job_, worker, launch));
   });
 }
 
-void NodeHost::moved(WorkerId worker, NodeIndex node, std::uint32_t life) {
-  if (!place(worker, node, life)) return;
-  options_.later([this, worker, life] {
-    if (life_of(worker) == life)
-      host_.forget(address_of(worker), "its next life has begun on another node");
+void NodeHost::moved(WorkerId worker, NodeIndex node, std::uint32_t launch) {
+  if (!place(worker, node, launch)) return;
+  options_.later([this, worker, launch] {
+    if (launch_of(worker) == launch)
+      host_.forget(address_of(worker), "it is launched on another node");
   });
 }
 
-void NodeHost::end_life(WorkerId worker, std::uint32_t life, const EndReason& reason) {
-  options_.later([this, worker, life, reason] {
+void NodeHost::end_launch(WorkerId worker, std::uint32_t launch, const EndReason& reason) {
+  options_.later([this, worker, launch, reason] {
     {
       std::shared_lock lock(mutex_);
-      if (!is_here(address_of(worker)) || lives_.at(worker) != life) return;
+      if (!is_here(address_of(worker)) || launches_.at(worker) != launch) return;
     }
     host_.kill(address_of(worker), reason);
   });
@@ -261,8 +261,8 @@ void NodeHost::end_life(WorkerId worker, std::uint32_t life, const EndReason& re
 std::vector<NodeHost::HostedWorker> NodeHost::hosted() const {
   std::vector<HostedWorker> workers;
   std::shared_lock lock(mutex_);
-  for (const auto& [worker, life] : lives_)
-    if (life > 0 && is_here(address_of(worker))) workers.push_back({worker, life});
+  for (const auto& [worker, launch] : launches_)
+    if (launch > 0 && is_here(address_of(worker))) workers.push_back({worker, launch});
   return workers;
 }
 
@@ -280,10 +280,10 @@ NodeIndex NodeHost::node_of(Address actor) const {
   return options_.placement.node_of(actor);
 }
 
-std::uint32_t NodeHost::life_of(WorkerId worker) const {
+std::uint32_t NodeHost::launch_of(WorkerId worker) const {
   std::shared_lock lock(mutex_);
-  const auto found = lives_.find(worker);
-  return found == lives_.end() ? 0 : found->second;
+  const auto found = launches_.find(worker);
+  return found == launches_.end() ? 0 : found->second;
 }
 
 }  // namespace leeway

@@ -4,7 +4,7 @@
 //
 // It knows no network and decides nothing about the job: its owner sends its messages, delivers
 // arriving ones, each once and in order, reports the state of each connection, and passes on the
-// coordinator's orders to begin or end a worker's life here. Roles learn of other nodes by on_down:
+// coordinator's orders to launch or end a worker here. Roles learn of other nodes by on_down:
 // an actor has ended, or its node is silent or gone. An actor on a silent node may live on; the
 // scheduler has evicted it then, and it joins again by itself.
 //
@@ -36,17 +36,17 @@ struct NodeHostOptions {
   /// Sends a message to an actor of another node. From many threads at once; never blocks.
   std::function<void(NodeIndex, Address from, Address to, Message)> send;
   /// An actor here has ended: all other nodes must call ended(). May be repeated.
-  std::function<void(Address, std::uint32_t life, const EndReason& reason)> on_end;
-  /// A worker's life begins here: all other nodes must call moved() before they get a message of
+  std::function<void(Address, std::uint32_t launch, const EndReason& reason)> on_end;
+  /// A worker is launched here: all other nodes must call moved() before they get a message of
   /// the worker.
-  std::function<void(WorkerId, std::uint32_t life)> on_life;
+  std::function<void(WorkerId, std::uint32_t launch)> on_launch;
 };
 
 class NodeHost final : public ActorHostEvents {
  public:
   struct HostedWorker {
     WorkerId worker;
-    std::uint32_t life = 0;
+    std::uint32_t launch = 0;
   };
 
   /// Adds the roles that are placed here to `host`; starts none. The program's node gives the
@@ -61,8 +61,8 @@ class NodeHost final : public ActorHostEvents {
   /// Delivers a message from another node. Refuses and counts it if the sender is not placed there,
   /// or the receiver not here. Hosts may send to any actor.
   void deliver(NodeIndex from_node, Address from, Address to, Message message);
-  /// An actor of another node has ended. The end of an earlier life changes nothing.
-  void ended(Address actor, std::uint32_t life, const EndReason& reason);
+  /// An actor of another node has ended. The end of an earlier launch changes nothing.
+  void ended(Address actor, std::uint32_t launch, const EndReason& reason);
 
   // The state of the connection to a node.
   void silent(NodeIndex node);
@@ -70,21 +70,21 @@ class NodeHost final : public ActorHostEvents {
   /// For good.
   void gone(NodeIndex node, const std::string& reason);
 
-  /// Begins a life of a worker here, unless a later one is known.
-  void begin_life(WorkerId worker, std::uint32_t life);
-  /// Ends that life of a worker, if it is here and has not ended.
-  void end_life(WorkerId worker, std::uint32_t life, const EndReason& reason);
-  /// A life of a worker has begun on another node.
-  void moved(WorkerId worker, NodeIndex node, std::uint32_t life);
+  /// Launches a worker here, unless the same or a later launch is known.
+  void launch(WorkerId worker, std::uint32_t launch);
+  /// Ends a worker, if it is here in this launch.
+  void end_launch(WorkerId worker, std::uint32_t launch, const EndReason& reason);
+  /// A worker is launched on another node.
+  void moved(WorkerId worker, NodeIndex node, std::uint32_t launch);
 
   /// Adds a node that joins or has a new connection, or names a known one. All other calls for it
   /// come later.
   void add_node(NodeIndex node, const std::string& name);
 
   NodeIndex node_of(Address actor) const;
-  /// The last known life of a worker; 0 before its first.
-  std::uint32_t life_of(WorkerId worker) const;
-  /// The workers that are placed here, and have begun a life.
+  /// The last known launch of a worker; 0: none.
+  std::uint32_t launch_of(WorkerId worker) const;
+  /// The workers that are placed here, and have been launched.
   std::vector<HostedWorker> hosted() const;
   /// Number of refused messages.
   std::uint64_t refused() const { return refused_; }
@@ -120,8 +120,8 @@ class NodeHost final : public ActorHostEvents {
   /// For the living actors on a node.
   std::vector<DownReport> down_reports_of(NodeIndex node, const EndReason& reason) const;
   void report(const std::vector<DownReport>& reports);
-  /// Notes the place of a worker's life. False if a later one is known, or this one already.
-  bool place(WorkerId worker, NodeIndex node, std::uint32_t life);
+  /// Notes the place of a launch. False if it is known already, or a later one.
+  bool place(WorkerId worker, NodeIndex node, std::uint32_t launch);
 
   const std::shared_ptr<const Job> job_;
   ActorHost& host_;
@@ -133,10 +133,10 @@ class NodeHost final : public ActorHostEvents {
   bool started_ = false;
   std::vector<Letter> early_;  // delivered before the start
   std::vector<Node> nodes_;
-  std::map<WorkerId, std::uint32_t> lives_;        // the last known
+  std::map<WorkerId, std::uint32_t> launches_;     // the last known
   std::map<WorkerId, std::uint32_t> here_;         // the last that has begun here
   std::map<Address, std::set<Address>> watchers_;  // here, of actors on other nodes
-  std::map<Address, EndReason> ended_;             // actors of other nodes, in their present lives
+  std::map<Address, EndReason> ended_;  // actors of other nodes, in their present launches
 };
 
 }  // namespace leeway

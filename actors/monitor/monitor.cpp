@@ -59,7 +59,7 @@ void Monitor::on_envelope(Address from, Envelope& envelope, Outbox& out) {
   if (const auto* report = std::get_if<msg::WorkerReport>(&body);
       report && from.kind == RoleKind::worker && from.index < workers_.size()) {
     auto& heard = last_seen_[from.index].heard;
-    heard = std::max(heard, envelope.incarnation);
+    heard = std::max(heard, envelope.session);
     handle(WorkerId(from.index), *report);
     report_if_back(WorkerId(from.index));
   } else if (auto* shard = std::get_if<msg::ShardReport>(&body);
@@ -76,7 +76,7 @@ void Monitor::on_envelope(Address from, Envelope& envelope, Outbox& out) {
     auto& totals = workers_[evicted->worker.value()];
     totals.end = evicted->reason;
     totals.back = false;
-    last_seen_[evicted->worker.value()].evicted = envelope.incarnation;
+    last_seen_[evicted->worker.value()].evicted = envelope.session;
     for (auto* listener : audience_) listener->evicted(evicted->worker, *evicted);
     report_if_back(evicted->worker);
   } else if (const auto* written = std::get_if<msg::Checkpointed>(&body);

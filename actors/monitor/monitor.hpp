@@ -30,7 +30,7 @@ class Audience {
   /// A checkpoint is complete, or could not be written.
   virtual void checkpointed(const CheckpointResult&) {}
   virtual void evicted(WorkerId, const msg::Evicted&) {}
-  /// An evicted worker has reported under its next incarnation.
+  /// An evicted worker has reported under its next session.
   virtual void came_back(WorkerId) {}
   virtual void ended(const RunTotals&) = 0;
 };
@@ -64,10 +64,10 @@ class Monitor final : public ProtocolRole {
   std::shared_ptr<const Job> job_;
   std::vector<Audience*> audience_;
   std::vector<WorkerTotals> workers_;
-  /// The last incarnation that reported, and the last that was evicted. A report and an eviction
+  /// The last session that reported, and the last that was evicted. A report and an eviction
   /// may overtake each other.
   struct LastSeen {
-    Incarnation heard{0}, evicted{0};
+    Session heard{0}, evicted{0};
   };
   std::vector<LastSeen> last_seen_;  // by worker
   std::vector<msg::ShardReport> shards_;

@@ -8,41 +8,35 @@
 
 namespace leeway {
 
-bool Admission::join(WorkerId worker, Incarnation incarnation, Outbox& out) {
+bool Admission::join(WorkerId worker, JoinNonce nonce, Outbox& out) {
   const auto& member = roster_.member_of(worker);
   auto& stage = roster_.stage_of(worker);
-  const bool is_new = incarnation > stage.incarnation;
+  const bool is_new = nonce > stage.nonce;
   if (member.state == State::fencing) {
-    // It waits until its earlier incarnation is settled.
-    if (is_new && incarnation > stage.rejoins.value_or(Incarnation(0))) stage.rejoins = incarnation;
+    // It waits until its last session is settled.
+    if (is_new && nonce > stage.rejoins.value_or(JoinNonce())) stage.rejoins = nonce;
     return true;
   }
   if (member.state != State::absent && member.state != State::gone) return !is_new;  // or a repeat
   if (!is_new && stage.joined) return true;  // a repeat, while it waits for other stages
-  if (member.state == State::gone && incarnation < stage.incarnation) return true;
-  if (member.state == State::gone && !run_.is_over() && incarnation == stage.incarnation &&
-      !stage.leaving()) {
-    // Evicted before it started: the shards have fenced this incarnation.
-    mailer_.refuse_evicted(worker, out);
-    return true;
-  }
-  take_in(worker, incarnation, out);
+  if (member.state == State::gone && nonce < stage.nonce) return true;
+  take_in(worker, nonce, out);
   return true;
 }
 
-void Admission::take_in(WorkerId worker, Incarnation incarnation, Outbox& out) {
+void Admission::take_in(WorkerId worker, JoinNonce nonce, Outbox& out) {
   const WorkerId lead = stages_->lead_of(worker);
   const auto& member = roster_.at(lead);
   auto& stage = roster_.stage_of(worker);
-  stage.incarnation = incarnation;
+  stage.nonce = nonce;
   stage.heard = true;
   stage.ended = stage.idle = stage.stopped = false;
   const bool to_stop = run_.is_over() || stage.leaving();
   if (to_stop && member.state == State::gone)  // no other stage waits for it
-    return mailer_.to_worker(worker, msg::Stop{}, out);
+    return mailer_.stop(worker, out);
   stage.joined = true;
-  out.watch(address_of(worker));  // the end of an earlier life may have been reported already
-  if (to_stop) mailer_.to_worker(worker, msg::Stop{}, out);
+  out.watch(address_of(worker));  // the end of an earlier launch may have been reported already
+  if (to_stop) mailer_.stop(worker, out);
   if (!member.complete()) return;
   roster_.enter(lead, State::joined);
   if (to_stop || member.leaving()) return;
@@ -75,11 +69,12 @@ void Admission::admit(WorkerId lead, Outbox& out) {
     if (least) at = std::max(at, Iteration(least->value()));
   }
   member.admitted_by = roster_.next_view();
+  member.session = Session(member.session.value() + 1);
   leases_.admitted(lead, at);
   mailer_.for_each_stage(
       lead,
       [&](WorkerId worker) {
-        return msg::Admit{worker, roster_.stage_of(worker).incarnation, at, member.admitted_by};
+        return msg::Admit{worker, member.session, at, member.admitted_by};
       },
       out);
 }
@@ -88,7 +83,7 @@ bool Admission::admitted(const msg::Admitted& answer, Outbox& out) {
   const WorkerId lead = stages_->lead_of(answer.worker);
   auto& member = roster_.at(lead);
   if (member.state != State::admitting || member.missing == 0) return false;
-  if (answer.view != member.admitted_by) return false;  // of an earlier incarnation
+  if (answer.view != member.admitted_by) return false;  // of an earlier session
   member.uneven |= member.missing < mailer_.stage_shard_pairs() && answer.iteration != member.start;
   member.start = std::max(member.start, answer.iteration);
   if (--member.missing > 0) return false;
@@ -120,7 +115,7 @@ void Admission::start_ready(Outbox& out) {
     roster_.enter(lead, State::running);
     leases_.skip_to(lead, member.start);
     for (auto& stage : member.stages) stage.heard = stage.idle = false;
-    mailer_.to_stages(lead, msg::Start{member.start, ++member.starts}, out);
+    for (const WorkerId worker : roster_.workers_of(lead)) start(worker, out);
   }
 }
 
@@ -130,7 +125,12 @@ void Admission::send_again(WorkerId worker, Outbox& out) const {
   // A stage in the middle of a pipeline may never send anything that could be refused.
   if (member.is_out() && !stage.joined && stages_->piped()) mailer_.refuse_evicted(worker, out);
   if (member.state == State::running && !stage.heard && !planted(Mutant::start_not_sent_again))
-    mailer_.to_worker(worker, msg::Start{member.start, member.starts}, out);
+    start(worker, out);
+}
+
+void Admission::start(WorkerId worker, Outbox& out) const {
+  const msg::Start start{roster_.member_of(worker).start, roster_.stage_of(worker).nonce};
+  mailer_.to_worker(worker, start, out);
 }
 
 }  // namespace leeway

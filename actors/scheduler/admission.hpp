@@ -20,9 +20,9 @@ class Admission {
         leases_(leases),
         run_(run) {}
 
-  /// Handles a Join under this incarnation. False if an earlier incarnation of the worker still
-  /// takes part: that one has ended, and must be evicted first.
-  bool join(WorkerId worker, Incarnation incarnation, Outbox& out);
+  /// Handles a Join. False if the worker still takes part in a session: that one is over, and must
+  /// be evicted first.
+  bool join(WorkerId worker, JoinNonce nonce, Outbox& out);
   /// Begins the training once no member is awaited.
   void begin_if_gathered(Outbox& out);
   /// Proposes the member's first iteration to the shards.
@@ -37,8 +37,10 @@ class Admission {
  private:
   using State = Member::State;
 
-  /// Registers a new incarnation of a worker whose member does not take part.
-  void take_in(WorkerId worker, Incarnation incarnation, Outbox& out);
+  /// Registers a worker whose member does not take part.
+  void take_in(WorkerId worker, JoinNonce nonce, Outbox& out);
+  /// Begins a session, or repeats its Start.
+  void start(WorkerId worker, Outbox& out) const;
 
   std::shared_ptr<const Stages> stages_;
   bool by_rounds_;

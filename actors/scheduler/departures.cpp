@@ -9,7 +9,7 @@ namespace leeway {
 bool Departures::idle(WorkerId worker, const msg::Idle& sent, Outbox& out) {
   const WorkerId lead = stages_->lead_of(worker);
   auto& member = roster_.at(lead);
-  if (member.state != State::running || sent.start != member.starts) return false;
+  if (member.state != State::running) return false;
   auto& stage = roster_.stage_of(worker);
   stage.idle = true;
   stage.clock = sent.clock;
@@ -27,26 +27,26 @@ bool Departures::leave(WorkerId worker, Outbox& out) {
   const WorkerId lead = stages_->lead_of(worker);
   auto& member = roster_.at(lead);
   for (auto& stage : member.stages)
-    if (stage.incarnation != Incarnation(0)) stage.leaves = life_of(stage.incarnation);
+    if (stage.nonce != JoinNonce()) stage.leaves = launch_of(stage.nonce);
   if (member.state == State::gone || member.state == State::stopped) {
     for (const WorkerId one : roster_.workers_of(lead))
-      if (std::exchange(roster_.stage_of(one).joined, false))
-        mailer_.to_worker(one, msg::Stop{}, out);
+      if (std::exchange(roster_.stage_of(one).joined, false)) mailer_.stop(one, out);
     emit_left(lead, out);
     return false;
   }
-  if (member.state != State::fencing) mailer_.to_stages(lead, msg::Stop{}, out);
+  if (member.state == State::fencing) return true;
+  for (const WorkerId one : roster_.workers_of(lead)) mailer_.stop(one, out);
   return true;
 }
 
-Departures::AfterStopped Departures::stopped(WorkerId worker, const msg::Stopped& sent,
-                                             Outbox& out) {
+Departures::AfterStopped Departures::stopped(WorkerId worker, Session session,
+                                             const msg::Stopped& sent, Outbox& out) {
   const WorkerId lead = stages_->lead_of(worker);
   auto& member = roster_.at(lead);
   const bool leaving = member.leaving();
   if (!run_.is_over() && !leaving) return AfterStopped::waits;
   // The Start was lost with a connection, and the Stop was not. Other stages may have begun.
-  if (stages_->piped() && member.state == State::running && sent.start < member.starts)
+  if (stages_->piped() && member.state == State::running && session < member.session)
     return AfterStopped::start_lost;
   auto& stage = roster_.stage_of(worker);
   stage.stopped = true;
@@ -75,7 +75,7 @@ void Departures::send_again(WorkerId worker, Outbox& out) const {
   const bool may_wait = member.state != State::gone || stage.joined;
   if (to_stop && member.state != State::stopped && may_wait &&
       !planted(Mutant::stop_not_sent_again))
-    mailer_.to_worker(worker, msg::Stop{}, out);
+    mailer_.stop(worker, out);
 }
 
 PartialIterations Departures::stopped_apart(const Member& member) const {
@@ -105,7 +105,7 @@ void Departures::part_with(WorkerId lead, const PartialIterations& partial, Outb
   leases_.forget_pace(lead);
   if (member.leaving()) emit_left(lead, out);
   if (!planted(Mutant::waits_for_the_evicted)) remove(lead, out);
-  out.send(kMonitor, encode({.incarnation = member.stages.front().incarnation,
+  out.send(kMonitor, encode({.session = member.session,
                              .body = msg::Evicted{lead, member.end_reason, returned, count > 0}}));
 }
 

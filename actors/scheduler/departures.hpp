@@ -34,7 +34,7 @@ class Departures {
     stopped,     // all stages of the member have stopped with the run
     left,        // all stages of the member have left
   };
-  AfterStopped stopped(WorkerId worker, const msg::Stopped& sent, Outbox& out);
+  AfterStopped stopped(WorkerId worker, Session session, const msg::Stopped& sent, Outbox& out);
 
   /// The link to a worker works again: repeats a Stop that may be lost.
   void send_again(WorkerId worker, Outbox& out) const;

@@ -11,13 +11,16 @@ bool Evictions::evict(WorkerId worker, const std::string& reason, Outbox& out) {
   auto& member = roster_.at(lead);
   if (member.is_out() || member.state == State::stopped) return false;
   out.emit(event::Evicted{lead});
-  member.took_part = member.has_started();
+  const bool has_started = member.took_part = member.has_started();
   roster_.enter(lead, State::fencing);
   member.end_reason = stages_->piped() ? concat("worker ", worker, " (stage ",
                                                 stages_->stage_of(worker), "): ", reason)
                                        : reason;
   member.missing = mailer_.stage_shard_pairs();
-  for (auto& stage : member.stages) stage.joined = false;
+  for (auto& stage : member.stages) {
+    if (stage.joined && !stage.ended && !has_started) stage.rejoins = stage.nonce;
+    stage.joined = false;
+  }
   const View view = roster_.next_view();
   mailer_.for_each_stage(
       lead,
@@ -25,7 +28,8 @@ bool Evictions::evict(WorkerId worker, const std::string& reason, Outbox& out) {
         return msg::Fence{one, view};
       },
       out);
-  // It may live, and only seem to have ended.
+  // It may live, and only seem to have ended. Before their Start, workers still wait for one.
+  if (!has_started) return true;
   for (const WorkerId one : roster_.workers_of(lead)) mailer_.refuse_evicted(one, out);
   return true;
 }

@@ -12,11 +12,7 @@ Mailer::Mailer(const Job& job, const Roster& roster)
 
 void Mailer::to_worker(WorkerId worker, Body body, Outbox& out) const {
   out.send(address_of(worker),
-           encode({.incarnation = roster_.stage_of(worker).incarnation, .body = std::move(body)}));
-}
-
-void Mailer::to_stages(WorkerId lead, const Body& body, Outbox& out) const {
-  for (const WorkerId worker : roster_.workers_of(lead)) to_worker(worker, body, out);
+           encode({.session = roster_.member_of(worker).session, .body = std::move(body)}));
 }
 
 void Mailer::to_shards(const Body& body, Outbox& out) const {
@@ -28,6 +24,10 @@ void Mailer::to_shards(const Body& body, Outbox& out) const {
 void Mailer::to_shards_of(WorkerId worker, const Body& body, Outbox& out) const {
   const Message message = encode({.body = body});
   for (const ShardId shard : stages_->share_of(worker).shards) out.send(address_of(shard), message);
+}
+
+void Mailer::stop(WorkerId worker, Outbox& out) const {
+  to_worker(worker, msg::Stop{roster_.stage_of(worker).nonce}, out);
 }
 
 void Mailer::refuse_evicted(WorkerId worker, Outbox& out) const {

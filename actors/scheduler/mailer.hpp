@@ -1,5 +1,5 @@
 #pragma once
-// Mailer: addresses the scheduler's messages to workers, under their present incarnations, and to
+// Mailer: addresses the scheduler's messages to workers, under their present sessions, and to
 // shards.
 #include <memory>
 
@@ -15,8 +15,6 @@ class Mailer {
   Mailer(const Job& job, const Roster& roster);
 
   void to_worker(WorkerId worker, Body body, Outbox& out) const;
-  /// To all stages of a member.
-  void to_stages(WorkerId lead, const Body& body, Outbox& out) const;
   void to_shards(const Body& body, Outbox& out) const;
   /// To the shards that have parameters of the worker's stage.
   void to_shards_of(WorkerId worker, const Body& body, Outbox& out) const;
@@ -29,7 +27,9 @@ class Mailer {
   /// Messages that for_each_stage() sends: one for each pair of a stage and a shard with parameters
   /// of it.
   std::size_t stage_shard_pairs() const { return stage_shard_pairs_; }
-  /// Sends a worker the refusal that its incarnation is evicted, so that it joins under the next.
+  /// Sends a worker Stop.
+  void stop(WorkerId worker, Outbox& out) const;
+  /// Sends a worker the refusal that its session is over, so that it joins again.
   void refuse_evicted(WorkerId worker, Outbox& out) const;
 
  private:

@@ -11,7 +11,7 @@
 //
 // - any of these -- a stage ends --> fencing -- all shards answered for all stages --> gone
 //
-// - gone -- Join of all stages, under new incarnations --> joined
+// - gone -- Join of all stages --> joined
 //
 // - any but fencing and gone -- Stopped of all stages, after Stop --> stopped
 //
@@ -44,18 +44,18 @@ struct Member {
 
   /// One worker of the pipeline.
   struct Stage {
-    Incarnation incarnation{1};
-    bool joined = false;                  // under this incarnation, and may be admitted
-    std::optional<Incarnation> rejoins;   // joined again while its earlier incarnation is fenced
-    bool heard = true;                    // has sent a message since the last Start
+    JoinNonce nonce = first_nonce(1);     // of its last Join
+    bool joined = false;                  // with that Join, and may be admitted
+    std::optional<JoinNonce> rejoins;     // joins again when the last session is fenced
+    bool heard = true;                    // has sent a message of the present session
     bool idle = false;                    // has sent Idle since the last Start
     bool stopped = false;                 // has sent Stopped after a Stop
     Clock clock;                          // acknowledged by its shards, as of Idle or Stopped
-    bool ended = false;                   // has ended, and no later incarnation has joined
+    bool ended = false;                   // has ended, and has not joined again
     EndReason end_reason;                 // of its last end
-    std::optional<std::uint32_t> leaves;  // the life in which it got a Leave
+    std::optional<std::uint32_t> leaves;  // the launch in which it got a Leave
 
-    bool leaving() const { return leaves == life_of(incarnation); }
+    bool leaving() const { return leaves == launch_of(nonce); }
   };
 
   State state = State::absent;
@@ -65,7 +65,7 @@ struct Member {
   View admitted_by;           // of the last Admit
   Iteration start;            // largest clock at which a shard admitted a stage
   bool uneven = false;        // shards admitted its stages at different clocks
-  std::uint64_t starts = 0;   // number of Starts sent; each Start has its number
+  Session session;            // of the last Admit; it begins with the Start
   Iteration resume_round;     // backup: the round after its last dropped push
   PartialIterations partial;  // of its iterations, from the answers to the Fence
   bool took_part = false;     // had started when it was evicted

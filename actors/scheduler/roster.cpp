@@ -21,7 +21,7 @@ Roster::Roster(const Job& job, const std::set<WorkerId>& later)
     enter(lead, comes_later ? State::gone : State::absent);
     if (!comes_later) continue;
     for (const WorkerId worker : workers) {
-      stage_of(worker).incarnation = Incarnation(0);
+      stage_of(worker).nonce = {};
       stage_of(worker).ended = is_later(worker);
     }
   }

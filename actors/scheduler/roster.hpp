@@ -30,6 +30,7 @@ class Roster {
   Member& at(WorkerId lead) { return members_.at(lead); }
   const Member& at(WorkerId lead) const { return members_.at(lead); }
   Member& member_of(WorkerId worker) { return at(stages_->lead_of(worker)); }
+  const Member& member_of(WorkerId worker) const { return at(stages_->lead_of(worker)); }
   Member::Stage& stage_of(WorkerId worker) {
     return member_of(worker).stages[stages_->stage_of(worker)];
   }

@@ -40,8 +40,7 @@ void RunControl::stop(msg::RunEnded::Reason reason, std::string text, Outbox& ou
     if (member.state == State::fencing || member.state == State::stopped) continue;
     // In a pipeline that is gone, some stages may wait for the others.
     for (const WorkerId worker : roster_.workers_of(lead))
-      if (member.state != State::gone || roster_.stage_of(worker).joined)
-        mailer_.to_worker(worker, msg::Stop{}, out);
+      if (member.state != State::gone || roster_.stage_of(worker).joined) mailer_.stop(worker, out);
   }
   finish_if_done(out);
 }
@@ -120,8 +119,7 @@ bool RunControl::may_return(WorkerId lead) const {
     if (stage.leaving()) return false;
     const auto brings = [&](const plan::Fault& fault) {
       if (fault.actor != address_of(worker)) return false;
-      if (std::holds_alternative<plan::Joins>(fault.kind))
-        return stage.incarnation == Incarnation(0);
+      if (std::holds_alternative<plan::Joins>(fault.kind)) return stage.nonce == JoinNonce();
       return std::holds_alternative<plan::Crash>(fault.kind) &&
              stage.end_reason.kind == EndReason::Kind::planned_crash;
     };

@@ -73,7 +73,7 @@ void Scheduler::on_down(Address actor, const EndReason& reason, Outbox& out) {
     auto& stage = roster_.stage_of(worker);
     stage.ended = true;
     stage.end_reason = reason;
-    stage.rejoins.reset();  // that incarnation has ended as well
+    stage.rejoins.reset();
     evict(worker, reason.text, out);
     stage.joined = false;
     // The run may have gone on for this worker only.
@@ -109,20 +109,22 @@ void Scheduler::on_envelope(Address from, Envelope& envelope, Outbox& out) {
 }
 
 void Scheduler::on_worker(WorkerId worker, Envelope& envelope, Outbox& out) {
-  if (std::holds_alternative<msg::Join>(envelope.body))
-    return join(worker, envelope.incarnation, out);
+  if (const auto* joined = std::get_if<msg::Join>(&envelope.body))
+    return join(worker, joined->nonce, out);
   auto& stage = roster_.stage_of(worker);
-  if (run_.phase() == Phase::ended) return;               // the totals have been reported
-  if (envelope.incarnation != stage.incarnation) return;  // of an earlier incarnation
+  if (run_.phase() == Phase::ended) return;  // the totals have been reported
   if (std::holds_alternative<msg::Refused>(envelope.body)) return;
   const auto& member = roster_.member_of(worker);
+  const auto* done = std::get_if<msg::Stopped>(&envelope.body);
+  const bool in_session = envelope.session == member.session;
+  if (done ? done->nonce != stage.nonce : !in_session) return;
   if (member.is_out()) {
     // A stage that waits for the others sends nothing but Stopped.
     if (!stage.joined) mailer_.refuse_evicted(worker, out);
     return;
   }
-  const auto* idle = std::get_if<msg::Idle>(&envelope.body);
-  stage.heard |= !idle || idle->start == member.starts;
+  stage.heard |= in_session;
+  if (done) return stopped(worker, envelope.session, *done, out);
   on_member(worker, envelope.body, out);
 }
 
@@ -133,8 +135,6 @@ void Scheduler::on_member(WorkerId worker, Body& body, Outbox& out) {
     if (!departures_.idle(worker, *idle, out)) return;
     samples_came_back(out);
     run_.finish_if_done(out);
-  } else if (const auto* done = std::get_if<msg::Stopped>(&body)) {
-    stopped(worker, *done, out);
   } else if (const auto* sent = std::get_if<msg::Diverged>(&body)) {
     diverged(worker, *sent, out);
   } else {
@@ -168,10 +168,10 @@ void Scheduler::on_shard(Address from, Envelope& envelope, Outbox& out) {
   }
 }
 
-void Scheduler::join(WorkerId worker, Incarnation incarnation, Outbox& out) {
-  if (admission_.join(worker, incarnation, out)) return;
-  evict(worker, std::string(kNewLife), out);
-  roster_.stage_of(worker).rejoins = incarnation;
+void Scheduler::join(WorkerId worker, JoinNonce nonce, Outbox& out) {
+  if (admission_.join(worker, nonce, out)) return;
+  evict(worker, std::string(kJoinsAgain), out);
+  roster_.stage_of(worker).rejoins = nonce;
 }
 
 void Scheduler::evict(WorkerId worker, const std::string& reason, Outbox& out) {
@@ -187,27 +187,27 @@ void Scheduler::fenced(ShardId shard, const msg::Fenced& answer, Outbox& out) {
   const WorkerId lead = job_->stages->lead_of(answer.worker);
   departures_.part_with(lead, *partial, out);
   for (const WorkerId worker : roster_.workers_of(lead))
-    if (const auto incarnation = std::exchange(roster_.stage_of(worker).rejoins, std::nullopt))
-      join(worker, *incarnation, out);
+    if (const auto nonce = std::exchange(roster_.stage_of(worker).rejoins, std::nullopt))
+      join(worker, *nonce, out);
   run_.fail_if_alone(lead, out);
   samples_came_back(out);
   run_.finish_if_done(out);
 }
 
 void Scheduler::leave(WorkerId worker, Outbox& out) {
-  if (roster_.stage_of(worker).incarnation == Incarnation(0)) return;  // has not come yet
+  if (roster_.stage_of(worker).nonce == JoinNonce()) return;  // has not come yet
   const WorkerId lead = job_->stages->lead_of(worker);
   const auto& member = roster_.at(lead);
   if (!departures_.leave(worker, out)) {
     run_.fail_if_alone(lead, out);  // the run may have gone on for this member only
   } else if (planted(Mutant::leaver_not_awaited) && member.state != State::fencing) {
     for (const WorkerId one : roster_.workers_of(lead))
-      stopped(one, {member.clock, member.starts}, out);
+      stopped(one, member.session, {member.clock, roster_.stage_of(one).nonce}, out);
   }
 }
 
-void Scheduler::stopped(WorkerId worker, const msg::Stopped& sent, Outbox& out) {
-  switch (departures_.stopped(worker, sent, out)) {
+void Scheduler::stopped(WorkerId worker, Session session, const msg::Stopped& sent, Outbox& out) {
+  switch (departures_.stopped(worker, session, sent, out)) {
     case Departures::AfterStopped::waits:
       return;
     case Departures::AfterStopped::start_lost:

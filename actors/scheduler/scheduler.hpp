@@ -26,8 +26,8 @@
 
 namespace leeway {
 
-/// The end of a worker whose next life has joined before its host reported the end of the last.
-inline constexpr std::string_view kNewLife = "a new life of it has begun";
+/// The end of a session whose worker joins again, before its host reported an end.
+inline constexpr std::string_view kJoinsAgain = "it joins again";
 
 class Scheduler final : public ProtocolRole {
  public:
@@ -56,11 +56,11 @@ class Scheduler final : public ProtocolRole {
   void on_member(WorkerId worker, Body& body, Outbox& out);
   void on_shard(Address from, Envelope& envelope, Outbox& out);
 
-  void join(WorkerId worker, Incarnation incarnation, Outbox& out);
+  void join(WorkerId worker, JoinNonce nonce, Outbox& out);
   void evict(WorkerId worker, const std::string& reason, Outbox& out);
   void fenced(ShardId shard, const msg::Fenced& answer, Outbox& out);
   void leave(WorkerId worker, Outbox& out);
-  void stopped(WorkerId worker, const msg::Stopped& sent, Outbox& out);
+  void stopped(WorkerId worker, Session session, const msg::Stopped& sent, Outbox& out);
   void lease(WorkerId lead, const msg::WantLease& want, Outbox& out);
   void diverged(WorkerId worker, const msg::Diverged& sent, Outbox& out);
   void evaluated(const msg::Evaluated& sent, Outbox& out);

@@ -1,17 +1,23 @@
 #include "actors/shard/acknowledgements.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 #include "messages/envelope.hpp"
 
 namespace leeway {
 
 void Acknowledgements::expect(const Contribution& push) {
-  expected_[{push.worker, push.incarnation}].emplace_back(push.iteration, push.bucket);
+  const auto [entry, first] = expected_.try_emplace({push.worker, push.session});
+  entry->second.emplace_back(push.iteration, push.bucket);
+  if (!first || entry == expected_.begin()) return;
+  // The worker was idle before.
+  const auto before = std::prev(entry);
+  if (before->first.first == push.worker && before->second.empty()) expected_.erase(before);
 }
 
 bool Acknowledgements::is_expected(const Contribution& push) const {
-  const auto found = expected_.find({push.worker, push.incarnation});
+  const auto found = expected_.find({push.worker, push.session});
   if (found == expected_.end()) return false;
   const auto& pushes = found->second;
   return std::find(pushes.begin(), pushes.end(), std::pair(push.iteration, push.bucket)) !=
@@ -19,18 +25,17 @@ bool Acknowledgements::is_expected(const Contribution& push) const {
 }
 
 void Acknowledgements::forget(const Contribution& push) {
-  const auto found = expected_.find({push.worker, push.incarnation});
+  const auto found = expected_.find({push.worker, push.session});
   if (found == expected_.end()) return;
   std::erase(found->second, std::pair(push.iteration, push.bucket));
-  // An incarnation that takes part is about to push again.
-  if (found->second.empty() && !clocks_.may_push(push.worker, push.incarnation))
-    expected_.erase(found);
+  // A session that takes part is about to push again.
+  if (found->second.empty() && !clocks_.may_push(push.worker, push.session)) expected_.erase(found);
 }
 
 void Acknowledgements::applied(const Contribution& push, Outbox& out) {
   forget(push);
   out.emit(event::BucketApplied{.worker = push.worker,
-                                .incarnation = push.incarnation,
+                                .session = push.session,
                                 .iteration = push.iteration,
                                 .bucket = push.bucket,
                                 .samples = push.samples});
@@ -38,9 +43,9 @@ void Acknowledgements::applied(const Contribution& push, Outbox& out) {
 }
 
 void Acknowledgements::acknowledge(const Contribution& push, bool repeat, Outbox& out) {
-  if (!clocks_.may_push(push.worker, push.incarnation)) return;
+  if (!clocks_.may_push(push.worker, push.session)) return;
   out.send(address_of(push.worker),
-           encode({.incarnation = push.incarnation,
+           encode({.session = push.session,
                    .body = msg::Pushed{push.iteration, push.bucket,
                                        msg::Pushed::Durability::applied, repeat}}));
 }

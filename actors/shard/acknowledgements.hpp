@@ -28,11 +28,11 @@ class Acknowledgements {
   void repeated(const Contribution& push, Outbox& out) { acknowledge(push, true, out); }
 
  private:
-  /// Sends no acknowledgement to an evicted incarnation.
+  /// Sends no acknowledgement to an evicted session.
   void acknowledge(const Contribution& push, bool repeat, Outbox& out);
 
   const ClockTable& clocks_;
-  std::map<std::pair<WorkerId, Incarnation>, std::vector<std::pair<Iteration, std::uint32_t>>>
+  std::map<std::pair<WorkerId, Session>, std::vector<std::pair<Iteration, std::uint32_t>>>
       expected_;  // iterations and buckets
 };
 

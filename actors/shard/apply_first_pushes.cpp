@@ -93,9 +93,8 @@ void ApplyFirstPushes::advance_clocks(const Closing& closed, Outbox& out) {
   for (const WorkerId worker : in_round) {
     clocks_.advance(worker);
     if (!closed.is_contributor(worker))
-      out.emit(event::PushDropped{.worker = worker,
-                                  .incarnation = clocks_.find(worker)->incarnation,
-                                  .iteration = closed.round});
+      out.emit(event::PushDropped{
+          .worker = worker, .session = clocks_.find(worker)->session, .iteration = closed.round});
     out.emit(event::ClockMoved{worker, Clock(closed.round.value() + 1)});
   }
 }

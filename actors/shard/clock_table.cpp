@@ -13,14 +13,14 @@ bool ClockTable::enter_view(View view) {
   return true;
 }
 
-Clock ClockTable::admit(WorkerId worker, Incarnation incarnation, Iteration iteration) {
+Clock ClockTable::admit(WorkerId worker, Session session, Iteration iteration) {
   auto& entry = participants_[worker];
   if (by_index_.size() <= worker.value()) by_index_.resize(worker.value() + std::size_t{1});
   by_index_[worker.value()] = &entry;
   Clock at = std::max({Clock(iteration.value()), min_clock_, entry.clock});
   if (planted(Mutant::admitted_behind)) at = std::max(Clock(iteration.value()), entry.clock);
   const bool was_live = entry.live;
-  entry = Participant{incarnation, was_live, false, entry.clock, {}, 0, {}};
+  entry = Participant{session, was_live, false, entry.clock, {}, 0, {}};
   fenced_.erase(worker);
   set(entry, at, true);
   return at;
@@ -94,10 +94,10 @@ std::size_t ClockTable::at_min_clock() const {
   return here->second - static_cast<std::size_t>(fenced);
 }
 
-bool ClockTable::may_push(WorkerId worker, Incarnation incarnation) const {
+bool ClockTable::may_push(WorkerId worker, Session session) const {
   const auto* entry = find(worker);
-  if (planted(Mutant::old_incarnation_accepted) && entry) incarnation = entry->incarnation;
-  return entry && entry->live && !entry->fenced && entry->incarnation == incarnation;
+  if (planted(Mutant::old_session_accepted) && entry) session = entry->session;
+  return entry && entry->live && !entry->fenced && entry->session == session;
 }
 
 const ClockTable::Participant* ClockTable::find(WorkerId worker) const {

@@ -17,9 +17,9 @@ namespace leeway {
 class ClockTable {
  public:
   struct Participant {
-    Incarnation incarnation;
+    Session session;
     bool live = false;    // counts in min_clock
-    bool fenced = false;  // no further push of this incarnation is accepted
+    bool fenced = false;  // no further push of this session is accepted
     Clock clock;
     std::vector<bool> accepted;  // the buckets of iteration `clock`; may be empty before the first
     std::uint32_t buckets_accepted = 0;
@@ -40,17 +40,17 @@ class ClockTable {
   void resume(Clock least) { min_clock_ = max_clock_ = least; }
   /// Inserts or re-inserts the worker as live, at max(iteration, min_clock, its own last clock).
   /// Returns that clock.
-  Clock admit(WorkerId worker, Incarnation incarnation, Iteration iteration);
+  Clock admit(WorkerId worker, Session session, Iteration iteration);
   /// Moves a live worker that has pushed nothing since its admission up to `iteration`.
   void raise(WorkerId worker, Iteration iteration);
-  /// Accepts no further push of the worker's incarnation, which still counts in min_clock.
+  /// Accepts no further push of the worker's session, which still counts in min_clock.
   void fence(WorkerId worker);
   /// Takes the worker out of min_clock.
   void remove(WorkerId worker);
 
   /// Accepts a bucket of the iteration that equals the worker's clock, once. A bucket that was
   /// accepted before is a repeat, a bucket of a later iteration a gap. Requires
-  /// may_push(worker, incarnation).
+  /// may_push(worker, session).
   Verdict accept(WorkerId worker, Iteration iteration, std::uint32_t bucket,
                  std::uint32_t bucket_count);
   /// True when all buckets of the iteration have been accepted, or the clock has passed it.
@@ -59,8 +59,8 @@ class ClockTable {
   void advance(WorkerId worker);
   /// The same if all buckets of the worker's iteration have been accepted. True if they have.
   bool advance_if_whole(WorkerId worker);
-  /// True for the incarnation that was admitted, as long as it is live and not fenced.
-  bool may_push(WorkerId worker, Incarnation incarnation) const;
+  /// True for the session that was admitted, as long as it is live and not fenced.
+  bool may_push(WorkerId worker, Session session) const;
 
   /// Null for a worker that was never admitted.
   const Participant* find(WorkerId worker) const;

@@ -10,7 +10,7 @@ namespace leeway {
 
 struct Contribution {
   WorkerId worker;
-  Incarnation incarnation;
+  Session session;
   Iteration iteration;
   std::uint32_t bucket = 0;        // index among the worker's buckets at this shard
   std::uint32_t shard_bucket = 0;  // index among the shard's buckets

@@ -9,7 +9,7 @@ namespace leeway {
 void PullAnswers::begin(WorkerId worker, Iteration iteration,
                         std::span<const std::uint32_t> shard_buckets, Outbox& out) {
   auto answer = std::make_shared<Answer>(
-      Answer{worker, clocks_.find(worker)->incarnation, {iteration, {}}, shard_buckets.size()});
+      Answer{worker, clocks_.find(worker)->session, {iteration, {}}, shard_buckets.size()});
   for (const std::uint32_t bucket : shard_buckets) {
     buckets_.enqueue(
         bucket, ParameterBucket::Capture{[this, answer](const std::vector<BlockState>& states) {
@@ -25,9 +25,9 @@ void PullAnswers::send_complete(Outbox& out) {
   while (!complete_.empty()) {
     const auto answer = std::move(complete_.back());
     complete_.pop_back();
-    if (clocks_.may_push(answer->worker, answer->incarnation))
+    if (clocks_.may_push(answer->worker, answer->session))
       out.send(address_of(answer->worker),
-               encode({.incarnation = answer->incarnation, .body = std::move(answer->weights)}));
+               encode({.session = answer->session, .body = std::move(answer->weights)}));
   }
 }
 

@@ -20,13 +20,13 @@ class PullAnswers {
   /// Captures the buckets for a worker that is admitted, and sends the answer if it is complete.
   void begin(WorkerId worker, Iteration iteration, std::span<const std::uint32_t> shard_buckets,
              Outbox& out);
-  /// Sends the complete answers, except to evicted incarnations.
+  /// Sends the complete answers, except to evicted sessions.
   void send_complete(Outbox& out);
 
  private:
   struct Answer {
     WorkerId worker;
-    Incarnation incarnation;
+    Session session;
     msg::Weights weights;
     std::size_t missing = 0;  // buckets that are not captured yet
   };

@@ -113,20 +113,20 @@ void Shard::on_order(Body& body, Outbox& out) {
 
 // ---- pulls and pushes ----
 
-bool Shard::admits(Address from, Incarnation incarnation, Iteration iteration,
-                   std::string_view verb, Outbox& out) {
+bool Shard::admits(Address from, Session session, Iteration iteration, std::string_view verb,
+                   Outbox& out) {
   if (from.kind != RoleKind::worker) {
     refuse_malformed(from, iteration, concat("only workers ", verb), out);
     return false;
   }
-  if (clocks_.may_push(WorkerId(from.index), incarnation)) return true;
-  refuse(from, incarnation, msg::Refused::Reason::unknown_worker, iteration,
+  if (clocks_.may_push(WorkerId(from.index), session)) return true;
+  refuse(from, session, msg::Refused::Reason::unknown_worker, iteration,
          "not admitted here, or evicted", out);
   return false;
 }
 
 void Shard::handle(Address from, const Envelope& envelope, const msg::Pull& pull, Outbox& out) {
-  if (!admits(from, envelope.incarnation, pull.iteration, "pull", out)) return;
+  if (!admits(from, envelope.session, pull.iteration, "pull", out)) return;
   if (pull.dtype != DType::f32)
     return refuse_malformed(from, pull.iteration,
                             concat("weights are f32 here, not ", name_of(pull.dtype)), out);
@@ -176,7 +176,7 @@ Status Shard::validate(WorkerId worker, const msg::Push& push) const {
 }
 
 void Shard::handle(Address from, const Envelope& envelope, msg::Push& push, Outbox& out) {
-  if (!admits(from, envelope.incarnation, push.iteration, "push", out)) return;
+  if (!admits(from, envelope.session, push.iteration, "push", out)) return;
   const WorkerId worker(from.index);
   if (auto valid = validate(worker, push); !valid)
     return refuse_malformed(from, push.iteration, concat("push: ", valid.error().text), out);
@@ -184,7 +184,7 @@ void Shard::handle(Address from, const Envelope& envelope, msg::Push& push, Outb
   const std::uint32_t shard_bucket = share_of(worker).shard_buckets[push.bucket];
   const auto& owners = job_->stages->owners(id_, shard_bucket);
   Contribution contribution{.worker = worker,
-                            .incarnation = envelope.incarnation,
+                            .session = envelope.session,
                             .iteration = push.iteration,
                             .bucket = push.bucket,
                             .shard_bucket = shard_bucket,
@@ -202,7 +202,7 @@ void Shard::handle(Address from, const Envelope& envelope, msg::Push& push, Outb
         clocks_changed(*mover, out);
       return;
     case ClockTable::Verdict::gap:
-      return refuse(from, envelope.incarnation, msg::Refused::Reason::gap, push.iteration,
+      return refuse(from, envelope.session, msg::Refused::Reason::gap, push.iteration,
                     concat("expected iteration ", clocks_.find(worker)->clock), out);
     case ClockTable::Verdict::repeat:
       ++report_.repeats;

@@ -58,7 +58,7 @@ class Shard final : public ProtocolRole {
     return job_->stages->share_of(worker).at[id_.value()];
   }
   /// Whether the sender is a worker that may push; refuses the message if not.
-  bool admits(Address from, Incarnation incarnation, Iteration iteration, std::string_view verb,
+  bool admits(Address from, Session session, Iteration iteration, std::string_view verb,
               Outbox& out);
   Status validate(WorkerId worker, const msg::Push& push) const;
   void answer(const ParkedPull& pull, Outbox& out);
@@ -70,7 +70,7 @@ class Shard final : public ProtocolRole {
   void finish_if_drained(Outbox& out);
 
   bool is_stale(View view, Outbox& out);
-  void refuse(Address to, Incarnation incarnation, msg::Refused::Reason reason, Iteration iteration,
+  void refuse(Address to, Session session, msg::Refused::Reason reason, Iteration iteration,
               std::string text, Outbox& out);
   void report(Outbox& out);
 

@@ -19,7 +19,7 @@ void Shard::handle(const msg::Admit& admit, Outbox& out) {
     return refuse_malformed(kScheduler, admit.iteration,
                             concat("admit: worker ", admit.worker, " has no blocks here"), out);
   snapshots_.admitted(admit.worker, admit.iteration);
-  const Clock at = clocks_.admit(admit.worker, admit.incarnation, admit.iteration);
+  const Clock at = clocks_.admit(admit.worker, admit.session, admit.iteration);
   const Iteration first(at.value());
   out.emit(event::Admitted{admit.worker, first});
   out.send(kScheduler, encode({.body = msg::Admitted{admit.worker, first, admit.view}}));
@@ -41,7 +41,7 @@ void Shard::handle(const msg::Fence& fence, Outbox& out) {
   if (is_stale(fence.view, out)) return;
   clocks_.fence(fence.worker);
   for (const auto& pull : gate_.withdraw(fence.worker))
-    refuse(address_of(fence.worker), clocks_.find(fence.worker)->incarnation,
+    refuse(address_of(fence.worker), clocks_.find(fence.worker)->session,
            msg::Refused::Reason::unknown_worker, pull.pull.iteration, "evicted", out);
   ApplyPolicy::Progress progress;
   if (clocks_.find(fence.worker)) progress = apply_->fence(fence.worker);
@@ -116,12 +116,12 @@ void Shard::report(Outbox& out) {
   out.send(kMonitor, encode({.body = report_}));
 }
 
-void Shard::refuse(Address to, Incarnation incarnation, msg::Refused::Reason reason,
-                   Iteration iteration, std::string text, Outbox& out) {
+void Shard::refuse(Address to, Session session, msg::Refused::Reason reason, Iteration iteration,
+                   std::string text, Outbox& out) {
   ++report_.refused;
   out.emit(event::Refused{WorkerId(to.index), iteration, reason});
-  out.send(to, encode({.incarnation = incarnation,
-                       .body = msg::Refused{reason, std::move(text), iteration}}));
+  out.send(to,
+           encode({.session = session, .body = msg::Refused{reason, std::move(text), iteration}}));
 }
 
 }  // namespace leeway

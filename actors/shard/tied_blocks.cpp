@@ -63,7 +63,7 @@ std::vector<Contribution> TiedBlocks::gather(Contribution contribution) {
 }
 
 /// An update is complete when each owner has pushed its gradient. It is also complete when an owner
-/// is out: that owner pushes nothing more, and its next incarnation works on later leases.
+/// is out: that owner pushes nothing more, and its next session works on later leases.
 bool TiedBlocks::is_complete(const std::vector<Contribution>& gradients) const {
   if (planted(Mutant::tied_gradient_applied_alone)) return true;
   const Contribution& first = gradients.front();

@@ -12,8 +12,8 @@
 
 namespace leeway {
 
-Stage::Stage(std::shared_ptr<const Job> job, WorkerId id, std::uint32_t life)
-    : Participant(std::move(job), id, life),
+Stage::Stage(std::shared_ptr<const Job> job, WorkerId id, std::uint32_t launch)
+    : Participant(std::move(job), id, launch),
       position_(job_, id),
       sender_(position_),
       progress_(job_->stages->spec(), position_.stage()),
@@ -30,7 +30,7 @@ Stage::~Stage() {
 // ---- membership ----
 
 void Stage::started(Iteration iteration, Outbox& out) {
-  sender_.begin(incarnation_, start_);
+  sender_.begin(session_);
   progress_.start(iteration);
   inputs_.clear();
   weights_.clear();
@@ -66,7 +66,7 @@ Clock Stage::trained() const {
 void Stage::on_link(Address peer, Outbox& out) {
   if (!position_.is_neighbour(peer)) return Participant::on_link(peer, out);
   if (state_ == State::stopped || planted(Mutant::links_of_stages_forgotten)) return;
-  // Messages of this Start, or of one that only the neighbour knows, can be lost. So the pipeline
+  // Messages of this session, or of one that only the neighbour knows, can be lost. So the pipeline
   // starts again, after the iterations that the shards have acknowledged.
   stopping_ = false;  // the scheduler repeats a Stop when the stage joins
   rejoin(out);
@@ -102,7 +102,7 @@ bool Stage::take(Address from, Envelope& envelope, Outbox& out) {
                        concat("a ", name_of(envelope.body), " of ", from,
                               ", which is not a neighbour in this pipeline"),
                        out);
-    else if (is_current(from, *message, out))
+    else if (is_current(from, envelope.session, *message, out))
       handle(from, *message, out);
     return true;
   };
@@ -115,15 +115,15 @@ bool Stage::take(Address from, Envelope& envelope, Outbox& out) {
 }
 
 template <class T>
-bool Stage::is_current(Address from, T& message, Outbox& out) {
-  if (message.start == start_ || (message.start < start_ && planted(Mutant::stale_start_taken)))
+bool Stage::is_current(Address from, Session session, T& message, Outbox& out) {
+  if (session == session_ || (session < session_ && planted(Mutant::stale_session_taken)))
     return state_ == State::running && !given_up_;
-  if (message.start < start_) return false;
+  if (session < session_) return false;
   // The Start is on its way here, and a neighbour can send only a few messages before it arrives.
   if (early_.size() < limits::kMaxEarlyMessages)
-    early_.emplace_back(from, Envelope{.body = std::move(message)});
+    early_.emplace_back(from, Envelope{.session = session, .body = std::move(message)});
   else
-    refuse_malformed(from, message.iteration, "too many messages of a Start that does not come",
+    refuse_malformed(from, message.iteration, "too many messages of a session that does not begin",
                      out);
   return false;
 }

@@ -9,7 +9,8 @@
 //
 // Without further samples, or after a Stop, the first stage sends NoMore. Each stage finishes the
 // announced iterations, and then is idle or stops. A stage that dies, or a broken link between two
-// stages, ends the pipeline's Start: all stages join again and ignore messages of earlier Starts.
+// stages, ends the pipeline's session: all stages join again and ignore messages of earlier
+// sessions.
 //
 // Its components, each with a separate test: StagePosition, StageProgress, StageInputs,
 // StageSender, StageNorms, WeightVersions, MicroBatchesInFlight, StageIteration and StageWaits.
@@ -35,7 +36,7 @@ namespace leeway {
 
 class Stage final : public Participant {
  public:
-  Stage(std::shared_ptr<const Job> job, WorkerId id, std::uint32_t life = 1);
+  Stage(std::shared_ptr<const Job> job, WorkerId id, std::uint32_t launch = 1);
   ~Stage() override;
 
   void on_part(Work& work, int part, Outbox& out) override;
@@ -51,10 +52,10 @@ class Stage final : public Participant {
   Clock acknowledged() const override;
   Clock trained() const override;
   bool take(Address from, Envelope& envelope, Outbox& out) override;
-  /// Whether the message is of the present Start. Keeps a message of a later Start, and ignores one
-  /// of an earlier Start.
+  /// Whether the message is of the present session. Keeps a message of a later session, and ignores
+  /// one of an earlier session.
   template <class T>
-  bool is_current(Address from, T& message, Outbox& out);
+  bool is_current(Address from, Session session, T& message, Outbox& out);
   void handle(Address from, msg::MiniBatch& mini_batch, Outbox& out);
   void handle(Address from, const msg::NoMore& no_more, Outbox& out);
   void handle(Address from, msg::Activation& activation, Outbox& out);
@@ -95,7 +96,7 @@ class Stage final : public Participant {
   const StagePosition position_;
   StageSender sender_;
 
-  // Of the present Start:
+  // Of the present session:
   StageProgress progress_;
   StageInputs inputs_;
   WeightVersions weights_;
@@ -109,7 +110,7 @@ class Stage final : public Participant {
   std::shared_ptr<ComputeWork> work_;
   Op working_on_;
 
-  std::vector<std::pair<Address, Envelope>> early_;  // of a later Start
+  std::vector<std::pair<Address, Envelope>> early_;  // of a later session
 
   StageWaits waits_;
   Instant work_since_, iteration_since_;

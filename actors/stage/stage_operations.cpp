@@ -127,7 +127,7 @@ void Stage::compute(const Op& op, ComputeWork::Task task, Outbox& out) {
 }
 
 void Stage::on_part(Work& work, int part, Outbox& out) {
-  if (&work != work_.get()) return;  // of an earlier incarnation
+  if (&work != work_.get()) return;  // of an earlier session
   const bool last = part + 1 == work_->parts();
   if (given_up_) {
     if (last) work_.reset();

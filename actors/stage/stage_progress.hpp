@@ -1,5 +1,5 @@
 #pragma once
-// StageProgress: the progress of a stage in its program and in the iterations of a Start.
+// StageProgress: the progress of a stage in its program and in the iterations of a session.
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -29,7 +29,7 @@ class StageProgress {
   Iteration next_forward() const { return iteration_of(program_.next_forward(next_op_)); }
   std::int64_t next_version() const { return program_.next_forward(next_op_).version; }
 
-  // Versions of the weights, counted from the Start.
+  // Versions of the weights, counted from the begin of the session.
   /// A version, and the iterations that go forward on it.
   struct Reading {
     std::int64_t version = 0;

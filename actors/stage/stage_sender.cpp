@@ -5,24 +5,24 @@
 namespace leeway {
 
 void StageSender::send(Address to, Body body, Outbox& out) const {
-  out.send(to, encode({.incarnation = incarnation_, .body = std::move(body)}));
+  out.send(to, encode({.session = session_, .body = std::move(body)}));
 }
 
 void StageSender::send_mini_batch(Iteration iteration, const LeasedIteration& leased,
                                   Outbox& out) const {
   if (position_.is_last()) return;
   send(position_.next(),
-       msg::MiniBatch{start_, iteration, leased.epoch, leased.begin, leased.end,
-                      leased.round_samples, leased.applied},
+       msg::MiniBatch{iteration, leased.epoch, leased.begin, leased.end, leased.round_samples,
+                      leased.applied},
        out);
 }
 
 void StageSender::send_no_more(Iteration iteration, Outbox& out) const {
-  if (!position_.is_last()) send(position_.next(), msg::NoMore{start_, iteration}, out);
+  if (!position_.is_last()) send(position_.next(), msg::NoMore{iteration}, out);
 }
 
 void StageSender::send_given_up(Iteration iteration, Outbox& out) const {
-  if (!position_.is_first()) send(position_.previous(), msg::GivenUp{start_, iteration}, out);
+  if (!position_.is_first()) send(position_.previous(), msg::GivenUp{iteration}, out);
 }
 
 void StageSender::send_activation(const MicroBatchKey& of, std::int64_t samples, Blob data,
@@ -32,7 +32,7 @@ void StageSender::send_activation(const MicroBatchKey& of, std::int64_t samples,
   msg::StageTensor tensor{DType::f32, position_.output_shape(model_chunk, samples),
                           std::move(data)};
   send(position_.owner_of(model_chunk + 1),
-       msg::Activation{start_, iteration, micro_batch, model_chunk + 1, std::move(tensor)}, out);
+       msg::Activation{iteration, micro_batch, model_chunk + 1, std::move(tensor)}, out);
 }
 
 void StageSender::send_gradient(const MicroBatchKey& of, std::int64_t samples, Blob data,
@@ -43,8 +43,7 @@ void StageSender::send_gradient(const MicroBatchKey& of, std::int64_t samples, B
   if (position_.needs_output_gradient(model_chunk - 1))
     tensor = {DType::f32, position_.input_shape(model_chunk, samples), std::move(data)};
   send(position_.owner_of(model_chunk - 1),
-       msg::OutputGradient{start_, iteration, micro_batch, model_chunk - 1, std::move(tensor),
-                           trained},
+       msg::OutputGradient{iteration, micro_batch, model_chunk - 1, std::move(tensor), trained},
        out);
 }
 

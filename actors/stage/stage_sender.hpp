@@ -14,11 +14,8 @@ class StageSender {
   /// Keeps a reference to `position`.
   explicit StageSender(const StagePosition& position) : position_(position) {}
 
-  /// Sets the incarnation and the start number of all further messages.
-  void begin(Incarnation incarnation, std::uint64_t start) {
-    incarnation_ = incarnation;
-    start_ = start;
-  }
+  /// Sets the session of all further messages.
+  void begin(Session session) { session_ = session; }
 
   /// Sends the samples of an iteration, or NoMore, to the next stage. Without effect in the last
   /// stage.
@@ -38,15 +35,14 @@ class StageSender {
                      Outbox& out) const;
   /// Sends a GradientNorm to a neighbour.
   void send_norm(Address to, Iteration iteration, double squares, Outbox& out) const {
-    send(to, msg::GradientNorm{start_, iteration, squares}, out);
+    send(to, msg::GradientNorm{iteration, squares}, out);
   }
 
  private:
   void send(Address to, Body body, Outbox& out) const;
 
   const StagePosition& position_;
-  Incarnation incarnation_{1};
-  std::uint64_t start_ = 0;
+  Session session_;
 };
 
 }  // namespace leeway

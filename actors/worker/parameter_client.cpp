@@ -10,14 +10,14 @@ namespace leeway {
 ParameterClient::ParameterClient(std::shared_ptr<const Job> job, WorkerId id)
     : job_(std::move(job)), id_(id), unacknowledged_(job_->layout->shards()) {}
 
-void ParameterClient::begin(Incarnation incarnation) {
-  incarnation_ = incarnation;
+void ParameterClient::begin(Session session) {
+  session_ = session;
   incoming_.clear();
   for (auto& shard : unacknowledged_) shard.clear();
 }
 
 void ParameterClient::send(Address to, Body body, Outbox& out) const {
-  out.send(to, encode({.incarnation = incarnation_, .body = std::move(body)}));
+  out.send(to, encode({.session = session_, .body = std::move(body)}));
 }
 
 // ---- pulls ----
@@ -84,7 +84,7 @@ bool ParameterClient::already_applied(const PushedIteration& of, ShardId shard,
 
 void ParameterClient::push(ShardId shard, msg::Push push, Outbox& out) {
   const Unacknowledged waiting{push.iteration, push.bucket,
-                               encode({.incarnation = incarnation_, .body = std::move(push)})};
+                               encode({.session = session_, .body = std::move(push)})};
   unacknowledged_[shard.value()].push_back(waiting);
   out.send(address_of(shard), waiting.message);
 }

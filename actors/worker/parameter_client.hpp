@@ -32,8 +32,8 @@ class ParameterClient {
  public:
   ParameterClient(std::shared_ptr<const Job> job, WorkerId id);
 
-  /// Begins an incarnation, without open pulls and pushes.
-  void begin(Incarnation incarnation);
+  /// Begins a session, without open pulls and pushes.
+  void begin(Session session);
 
   // Pulls.
   /// `own_clock`: number of iterations pushed.
@@ -88,7 +88,7 @@ class ParameterClient {
 
   std::shared_ptr<const Job> job_;
   WorkerId id_;
-  Incarnation incarnation_{1};
+  Session session_;
   std::map<Iteration, Incoming> incoming_;
   std::vector<std::vector<Unacknowledged>> unacknowledged_;  // by shard, in order
 };

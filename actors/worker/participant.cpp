@@ -17,19 +17,17 @@ constexpr Duration kJoinInterval = milliseconds(500);
 }  // namespace
 
 std::unique_ptr<ProtocolRole> make_participant(const std::shared_ptr<const Job>& job, WorkerId id,
-                                               std::uint32_t life) {
-  if (job->stages->piped()) return std::make_unique<Stage>(job, id, life);
-  return std::make_unique<Worker>(job, id, life);
+                                               std::uint32_t launch) {
+  if (job->stages->piped()) return std::make_unique<Stage>(job, id, launch);
+  return std::make_unique<Worker>(job, id, launch);
 }
 
-Participant::Participant(std::shared_ptr<const Job> job, WorkerId id, std::uint32_t life)
+Participant::Participant(std::shared_ptr<const Job> job, WorkerId id, std::uint32_t launch)
     : job_(std::move(job)),
       id_(id),
-      incarnation_(first_incarnation(life)),
+      nonce_(first_nonce(launch)),
       engine_(make_engine()),
-      parameters_(job_, id) {
-  parameters_.begin(incarnation_);
-}
+      parameters_(job_, id) {}
 
 Participant::~Participant() {
   job_->unreported->add(id_, report_);
@@ -45,26 +43,29 @@ void Participant::on_start(Outbox& out) {
 }
 
 void Participant::join(Outbox& out) {
-  send(kScheduler, msg::Join{}, out);
-  out.after(kJoinInterval, incarnation_.value());
+  send(kScheduler, msg::Join{nonce_}, out);
+  out.after(kJoinInterval, nonce_.value());
 }
 
 void Participant::on_timer(TimerToken token, Outbox& out) {
-  if (token == incarnation_.value() && state_ == State::joining && !stopping_) join(out);
+  if (token == nonce_.value() && state_ == State::joining && !stopping_) join(out);
 }
 
 void Participant::on_envelope(Address from, Envelope& envelope, Outbox& out) {
-  // Messages between stages carry the number of their Start instead.
-  if (from.kind != RoleKind::host && from.kind != RoleKind::worker &&
-      envelope.incarnation != incarnation_ && !std::holds_alternative<msg::Refused>(envelope.body))
-    return;  // for an earlier incarnation
   auto& body = envelope.body;
+  if (const auto* refused = std::get_if<msg::Refused>(&body))
+    return handle(from, envelope.session, *refused, out);
+  if (const auto* start = std::get_if<msg::Start>(&body); start && from == kScheduler)
+    return handle(envelope.session, *start, out);
+  if (const auto* stop = std::get_if<msg::Stop>(&body); stop && from == kScheduler)
+    return handle(*stop, out);
+  // A stage may receive messages of a session that it has yet to begin.
+  if (from.kind != RoleKind::host && from.kind != RoleKind::worker && envelope.session != session_)
+    return;
   if (auto* weights = std::get_if<msg::Weights>(&body)) {
     handle(from, *weights, out);
   } else if (auto* pushed = std::get_if<msg::Pushed>(&body)) {
     handle(from, *pushed, out);
-  } else if (auto* refused = std::get_if<msg::Refused>(&body)) {
-    handle(from, envelope.incarnation, *refused, out);
   } else if (take(from, envelope, out)) {
     return;
   } else if (from != kScheduler) {
@@ -74,12 +75,6 @@ void Participant::on_envelope(Address from, Envelope& envelope, Outbox& out) {
     handle(*lease, out);
   } else if (auto* no_data = std::get_if<msg::NoData>(&body)) {
     handle(*no_data, out);
-  } else if (auto* start = std::get_if<msg::Start>(&body)) {
-    handle(*start, out);
-  } else if (std::holds_alternative<msg::Stop>(body)) {
-    stopping_ = true;
-    if (state_ == State::joining) say_stopped(out);
-    advance(out);
   } else {
     refuse_malformed(from, {}, concat("a ", name_of(body), " is not for a worker"), out);
   }
@@ -87,25 +82,35 @@ void Participant::on_envelope(Address from, Envelope& envelope, Outbox& out) {
 
 // ---- membership ----
 
-void Participant::handle(const msg::Start& start, Outbox& out) {
-  if (start.number <= start_ || (state_ != State::joining && state_ != State::idle)) return;
-  start_ = start.number;
+void Participant::handle(Session session, const msg::Start& start, Outbox& out) {
+  if (start.nonce != nonce_ || session <= session_ || state_ == State::stopped) return;
+  // The present session was evicted, and the scheduler has mistaken a repeated Join for a new one.
+  if (state_ == State::running) end_session();
+  session_ = session;
   state_ = State::running;
+  parameters_.begin(session_);
   leases_.begin(start.iteration);
   started(start.iteration, out);
+  advance(out);
+}
+
+void Participant::handle(const msg::Stop& stop, Outbox& out) {
+  if (stop.nonce != nonce_) return;
+  stopping_ = true;
+  if (state_ == State::joining) say_stopped(out);
   advance(out);
 }
 
 void Participant::say_idle(Outbox& out) {
   report(true, out);
   state_ = State::idle;
-  send(kScheduler, msg::Idle{acknowledged(), start_}, out);
+  send(kScheduler, msg::Idle{acknowledged()}, out);
 }
 
 void Participant::say_stopped(Outbox& out) {
   if (state_ != State::joining) report(true, out);
   state_ = State::stopped;
-  send(kScheduler, msg::Stopped{acknowledged(), start_}, out);
+  send(kScheduler, msg::Stopped{acknowledged(), nonce_}, out);
 }
 
 void Participant::say_diverged(msg::Diverged diverged, Outbox& out) {
@@ -113,15 +118,19 @@ void Participant::say_diverged(msg::Diverged diverged, Outbox& out) {
   send(kScheduler, *diverged_, out);
 }
 
-void Participant::rejoin(Outbox& out) {
-  incarnation_ = Incarnation(incarnation_.value() + 1);
-  state_ = State::joining;
-  parameters_.begin(incarnation_);
+void Participant::end_session() {
+  parameters_.begin(session_);
   leases_.begin({});
   spent_ = {};
   diverged_.reset();
   forget();
-  engine_ = make_engine();  // a work of the previous incarnation can still use the old one
+  engine_ = make_engine();  // a work of the session can still use the old one
+}
+
+void Participant::rejoin(Outbox& out) {
+  nonce_ = JoinNonce(nonce_.value() + 1);
+  state_ = State::joining;
+  end_session();
   join(out);
 }
 
@@ -168,16 +177,18 @@ void Participant::handle(Address from, const msg::Pushed& pushed, Outbox& out) {
 
 // ---- refusals and broken links ----
 
-void Participant::handle(Address from, Incarnation incarnation, const msg::Refused& refused,
-                         Outbox& out) {
+void Participant::handle(Address from, Session session, const msg::Refused& refused, Outbox& out) {
   if (refused.reason == msg::Refused::Reason::unknown_worker) {
-    const bool evicted =
-        state_ == State::running || (state_ != State::stopped && from == kScheduler);
-    if (incarnation == incarnation_ && evicted && !stopping_) rejoin(out);
+    const bool running = state_ == State::running, idle = state_ == State::idle;
+    // The scheduler may also refuse a session whose Start was lost.
+    const bool is_over = from == kScheduler ? session >= session_ && (running || idle)
+                                            : session == session_ && running;
+    if (is_over && !stopping_) rejoin(out);
     return;
   }
   if (refused.reason == msg::Refused::Reason::gap &&
-      (incarnation != incarnation_ || parameters_.keeps_earlier(from, refused.iteration)))
+      (session != session_ || state_ == State::joining ||
+       parameters_.keeps_earlier(from, refused.iteration)))
     return;  // on_link() sends the lost messages again, and this one after them
   // Any other refusal is a defect of this worker, so it ends and is evicted.
   throw std::runtime_error(concat(from, " refused a message of ", address_of(id_), " as ",
@@ -186,10 +197,10 @@ void Participant::handle(Address from, Incarnation incarnation, const msg::Refus
 
 void Participant::on_link(Address peer, Outbox& out) {
   if (peer != kScheduler) return parameters_.on_link(peer, out);
-  if (state_ == State::joining) send(kScheduler, msg::Join{}, out);
+  if (state_ == State::joining) send(kScheduler, msg::Join{nonce_}, out);
   if (leases_.asked() && !planted(Mutant::lease_not_asked_again)) want_lease(out);
-  if (state_ == State::idle) send(kScheduler, msg::Idle{acknowledged(), start_}, out);
-  if (state_ == State::stopped) send(kScheduler, msg::Stopped{acknowledged(), start_}, out);
+  if (state_ == State::idle) send(kScheduler, msg::Idle{acknowledged()}, out);
+  if (state_ == State::stopped) send(kScheduler, msg::Stopped{acknowledged(), nonce_}, out);
   if (diverged_) send(kScheduler, *diverged_, out);
 }
 

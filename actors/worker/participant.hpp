@@ -24,11 +24,10 @@ struct PlannedFault : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// The participant of the job with this id: a Worker, or a Stage. `life` counts its starts, from 1.
-/// Each life has its own range of incarnations, because a participant that is evicted while it
-/// runs joins again under the next incarnation.
+/// The participant of the job with this id: a Worker, or a Stage. `launch` counts its hosts' starts
+/// of it, from 1.
 std::unique_ptr<ProtocolRole> make_participant(const std::shared_ptr<const Job>& job, WorkerId id,
-                                               std::uint32_t life = 1);
+                                               std::uint32_t launch = 1);
 
 class Participant : public ProtocolRole {
  public:
@@ -40,13 +39,13 @@ class Participant : public ProtocolRole {
  protected:
   enum class State : std::uint8_t { joining, running, idle, stopped };
 
-  Participant(std::shared_ptr<const Job> job, WorkerId id, std::uint32_t life);
+  Participant(std::shared_ptr<const Job> job, WorkerId id, std::uint32_t launch);
 
   /// Handles a Start with its first iteration.
   virtual void started(Iteration iteration, Outbox& out) = 0;
   /// Takes all steps that are possible now.
   virtual void advance(Outbox& out) = 0;
-  /// Discards the state of the incarnation that has ended.
+  /// Discards the state of the session that is over.
   virtual void forget() = 0;
   /// The clock below which all shards of this participant have acknowledged all iterations.
   virtual Clock acknowledged() const = 0;
@@ -61,7 +60,7 @@ class Participant : public ProtocolRole {
   void say_stopped(Outbox& out);
   /// Reports a loss that is not finite. Its iteration is not pushed.
   void say_diverged(msg::Diverged diverged, Outbox& out);
-  /// Joins again under the next incarnation.
+  /// Ends the session, and joins again.
   void rejoin(Outbox& out);
   /// Reports to the monitor if `now`, or if the latest report is old enough.
   void report(bool now, Outbox& out);
@@ -70,15 +69,15 @@ class Participant : public ProtocolRole {
   void fail_if_planned(Iteration iteration, std::string_view what) const;
   template <class T>
   void send(Address to, T body, Outbox& out) {
-    out.send(to, encode({.incarnation = incarnation_, .body = std::move(body)}));
+    out.send(to, encode({.session = session_, .body = std::move(body)}));
   }
 
   std::shared_ptr<const Job> job_;
   WorkerId id_;
-  Incarnation incarnation_{1};
+  JoinNonce nonce_;
+  Session session_{0};  // that of the last Start
   State state_ = State::joining;
   bool stopping_ = false;
-  std::uint64_t start_ = 0;                // number of the last Start
   std::optional<msg::Diverged> diverged_;  // until the Stop that follows
   std::shared_ptr<ComputeEngine> engine_;  // null when the job only counts costs
   ParameterClient parameters_;
@@ -88,14 +87,16 @@ class Participant : public ProtocolRole {
 
  private:
   void on_envelope(Address from, Envelope& envelope, Outbox& out) final;
-  void handle(const msg::Start& start, Outbox& out);
+  void handle(Session session, const msg::Start& start, Outbox& out);
+  void handle(const msg::Stop& stop, Outbox& out);
   void handle(const msg::Lease& lease, Outbox& out);
   void handle(const msg::NoData& no_data, Outbox& out);
   void handle(Address from, msg::Weights& weights, Outbox& out);
   void handle(Address from, const msg::Pushed& pushed, Outbox& out);
-  void handle(Address from, Incarnation incarnation, const msg::Refused& refused, Outbox& out);
+  void handle(Address from, Session session, const msg::Refused& refused, Outbox& out);
   /// Sends Join, and repeats it until a Start comes.
   void join(Outbox& out);
+  void end_session();
   /// Sends the pending WantLease, with the times and counts since the last one.
   void want_lease(Outbox& out);
 
@@ -106,7 +107,7 @@ class Participant : public ProtocolRole {
 
 template <class Kind>
 void Participant::fail_if_planned(Iteration iteration, std::string_view what) const {
-  if (life_of(incarnation_) > 1) return;  // a fault happens once
+  if (launch_of(nonce_) > 1) return;  // a fault happens once
   for (std::size_t i = 0; i < job_->faults.size(); ++i) {
     const plan::Fault& fault = job_->faults[i];
     const auto* at = std::get_if<std::int64_t>(&fault.at);

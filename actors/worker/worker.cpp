@@ -11,8 +11,8 @@ namespace leeway {
 
 using pipeline::OpKind;
 
-Worker::Worker(std::shared_ptr<const Job> job, WorkerId id, std::uint32_t life)
-    : Participant(std::move(job), id, life) {}
+Worker::Worker(std::shared_ptr<const Job> job, WorkerId id, std::uint32_t launch)
+    : Participant(std::move(job), id, launch) {}
 
 // ---- membership ----
 
@@ -120,7 +120,7 @@ ComputeWork::Task Worker::task_of(const LeasedIteration& leased, PulledWeights p
 }
 
 void Worker::on_part(Work& work, int part, Outbox& out) {
-  if (&work != work_.get() || diverged_) return;  // of an earlier incarnation, or given up
+  if (&work != work_.get() || diverged_) return;  // of an earlier session, or given up
   const bool last = part + 1 == work_->parts();
   const Iteration iteration = pushed_.iteration;
   if (dropped_) {

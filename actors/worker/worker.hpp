@@ -15,7 +15,7 @@ namespace leeway {
 
 class Worker final : public Participant {
  public:
-  Worker(std::shared_ptr<const Job> job, WorkerId id, std::uint32_t life = 1);
+  Worker(std::shared_ptr<const Job> job, WorkerId id, std::uint32_t launch = 1);
 
   void on_part(Work& work, int part, Outbox& out) override;
 

@@ -30,12 +30,12 @@ void EvictedChecker::on_sent(Instant, const Letter& letter) {
   } else if (from == kScheduler) {
     const bool start = letter.as<msg::Start>();
     if (!start && !letter.as<msg::Lease>() && !letter.as<msg::NoData>()) return;
-    const Incarnation incarnation = letter.open()->incarnation;
+    const Session session = letter.open()->session;
     const auto evicted = evicted_.find(to);
-    if (evicted != evicted_.end() && incarnation <= evicted->second)
-      violated({from, to}, "a ", name_of(letter.open()->body), " to incarnation ", incarnation,
+    if (evicted != evicted_.end() && session <= evicted->second)
+      violated({from, to}, "a ", name_of(letter.open()->body), " to session ", session,
                ", which was evicted");
-    if (start) started_[to] = incarnation;
+    if (start) started_[to] = session;
   }
 }
 

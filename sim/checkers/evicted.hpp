@@ -11,7 +11,7 @@
 namespace leeway::sim {
 
 /// A worker that a shard has fenced or the scheduler has evicted gets only refusals, until it
-/// rejoins under a new incarnation.
+/// rejoins under a new session.
 class EvictedChecker final : public Checker {
  public:
   explicit EvictedChecker(std::shared_ptr<const Job> job)
@@ -26,8 +26,8 @@ class EvictedChecker final : public Checker {
   std::shared_ptr<const Job> job_;
   std::set<Address> ended_;
   std::set<std::pair<Address, Address>> fenced_;  // shard, worker
-  std::map<Address, Incarnation> started_;        // the last that the scheduler started
-  std::map<Address, Incarnation> evicted_;        // the last that the scheduler evicted
+  std::map<Address, Session> started_;            // the last that the scheduler started
+  std::map<Address, Session> evicted_;            // the last that the scheduler evicted
 };
 
 }  // namespace leeway::sim

@@ -2,18 +2,17 @@
 
 namespace leeway::sim {
 
-const IterationSet* ExactlyOnceChecker::find(const Lives& lives, Incarnation incarnation,
+const IterationSet* ExactlyOnceChecker::find(const Lives& lives, Session session,
                                              std::uint32_t bucket) {
   for (const Life& life : lives)
-    if (life.incarnation == incarnation && bucket < life.applied.size())
-      return &life.applied[bucket];
+    if (life.session == session && bucket < life.applied.size()) return &life.applied[bucket];
   return nullptr;
 }
 
-IterationSet& ExactlyOnceChecker::at(Lives& lives, Incarnation incarnation, std::uint32_t bucket) {
+IterationSet& ExactlyOnceChecker::at(Lives& lives, Session session, std::uint32_t bucket) {
   std::size_t i = 0;
-  while (i < lives.size() && lives[i].incarnation != incarnation) ++i;
-  if (i == lives.size()) lives.push_back({incarnation, {}});
+  while (i < lives.size() && lives[i].session != session) ++i;
+  if (i == lives.size()) lives.push_back({session, {}});
   auto& applied = lives[i].applied;
   if (applied.size() <= bucket) applied.resize(bucket + std::size_t{1});
   return applied[bucket];
@@ -21,24 +20,24 @@ IterationSet& ExactlyOnceChecker::at(Lives& lives, Incarnation incarnation, std:
 
 void ExactlyOnceChecker::on_event(Instant, Address actor, const Event& event) {
   if (const auto* dropped = event.as<event::PushDropped>())
-    dropped_[{actor, dropped->worker, dropped->incarnation}].insert(dropped->iteration);
+    dropped_[{actor, dropped->worker, dropped->session}].insert(dropped->iteration);
   if (const auto* applied = event.as<event::BucketApplied>()) check_applied(actor, *applied);
 }
 
 void ExactlyOnceChecker::check_applied(Address actor, const event::BucketApplied& applied) {
-  const auto& [worker, incarnation, iteration, bucket, samples] = applied;
+  const auto& [worker, session, iteration, bucket, samples] = applied;
   auto& lives = workers_.at(actor, worker);
-  if (!at(lives, incarnation, bucket).insert(iteration))
+  if (!at(lives, session, bucket).insert(iteration))
     violated({actor, address_of(worker)}, "bucket ", bucket, " of iteration ", iteration,
-             ", incarnation ", incarnation, ", applied twice");
-  if (is_dropped(actor, worker, incarnation, iteration))
+             ", session ", session, ", applied twice");
+  if (is_dropped(actor, worker, session, iteration))
     violated({actor, address_of(worker)}, "bucket ", bucket, " of iteration ", iteration,
              " applied, although its round was closed without it");
 }
 
-bool ExactlyOnceChecker::is_dropped(Address shard, WorkerId worker, Incarnation incarnation,
+bool ExactlyOnceChecker::is_dropped(Address shard, WorkerId worker, Session session,
                                     Iteration iteration) const {
-  const auto found = dropped_.find({shard, worker, incarnation});
+  const auto found = dropped_.find({shard, worker, session});
   return found != dropped_.end() && found->second.contains(iteration);
 }
 
@@ -46,14 +45,14 @@ void ExactlyOnceChecker::on_delivered(Instant, const Letter& letter) {
   if (letter.from().kind != RoleKind::shard || letter.to().kind != RoleKind::worker) return;
   const auto* pushed = letter.as<msg::Pushed>();
   if (!pushed) return;
-  const Incarnation incarnation = letter.open()->incarnation;
+  const Session session = letter.open()->session;
   const WorkerId worker(letter.to().index);
-  if (is_dropped(letter.from(), worker, incarnation, pushed->iteration)) return;
+  if (is_dropped(letter.from(), worker, session, pushed->iteration)) return;
   const auto* lives = workers_.find(letter.from(), worker);
-  const auto* applied = lives ? find(*lives, incarnation, pushed->bucket) : nullptr;
+  const auto* applied = lives ? find(*lives, session, pushed->bucket) : nullptr;
   if (!applied || !applied->contains(pushed->iteration))
     violated({letter.from(), letter.to()}, "bucket ", pushed->bucket, " of iteration ",
-             pushed->iteration, ", incarnation ", incarnation, ", acknowledged but not applied");
+             pushed->iteration, ", session ", session, ", acknowledged but not applied");
 }
 
 }  // namespace leeway::sim

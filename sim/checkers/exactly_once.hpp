@@ -20,21 +20,19 @@ class ExactlyOnceChecker final : public Checker {
 
  private:
   struct Life {
-    Incarnation incarnation;
+    Session session;
     std::vector<IterationSet> applied;  // by bucket
   };
   using Lives = std::vector<Life>;
   /// Null if no push of the bucket has been applied.
-  static const IterationSet* find(const Lives& lives, Incarnation incarnation,
-                                  std::uint32_t bucket);
-  static IterationSet& at(Lives& lives, Incarnation incarnation, std::uint32_t bucket);
+  static const IterationSet* find(const Lives& lives, Session session, std::uint32_t bucket);
+  static IterationSet& at(Lives& lives, Session session, std::uint32_t bucket);
 
   void check_applied(Address actor, const event::BucketApplied& applied);
-  bool is_dropped(Address shard, WorkerId worker, Incarnation incarnation,
-                  Iteration iteration) const;
+  bool is_dropped(Address shard, WorkerId worker, Session session, Iteration iteration) const;
 
   Books<Lives> workers_;
-  std::map<std::tuple<Address, WorkerId, Incarnation>, IterationSet> dropped_;
+  std::map<std::tuple<Address, WorkerId, Session>, IterationSet> dropped_;
 };
 
 }  // namespace leeway::sim

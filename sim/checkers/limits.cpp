@@ -18,7 +18,7 @@ void LimitsChecker::on_delivered(Instant, const Letter& letter) {
   if (letter.from() != kScheduler || letter.to().kind != RoleKind::shard) return;
   if (const auto* admit = letter.as<msg::Admit>()) {
     auto& worker = workers_.at(letter.to(), admit->worker);
-    worker = {.incarnation = admit->incarnation, .parked = std::move(worker.parked)};
+    worker = {.session = admit->session, .parked = std::move(worker.parked)};
   } else if (const auto* raise = letter.as<msg::Raise>()) {
     auto& worker = workers_.at(letter.to(), raise->worker);
     worker.began = std::max(worker.began, raise->iteration.value());
@@ -40,7 +40,7 @@ void LimitsChecker::on_event(Instant, Address actor, const Event& event) {
     workers_.at(actor, admitted->worker).began = admitted->iteration.value();
   } else if (const auto* applied = event.as<event::BucketApplied>()) {
     auto& worker = workers_.at(actor, applied->worker);
-    if (applied->incarnation == worker.incarnation) ++worker.applied;
+    if (applied->session == worker.session) ++worker.applied;
   } else if (const auto* dropped = event.as<event::PushDropped>()) {
     ++workers_.at(actor, dropped->worker).began;  // no bucket of that iteration will be applied
   } else if (const auto* moved = event.as<event::ClockMoved>()) {

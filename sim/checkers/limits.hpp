@@ -24,7 +24,7 @@ class LimitsChecker final : public Checker {
 
  private:
   struct Worker {
-    Incarnation incarnation;
+    Session session;
     std::vector<Iteration> parked;
     std::int64_t began = 0;    // the iteration that it was admitted at
     std::int64_t applied = 0;  // buckets, since then

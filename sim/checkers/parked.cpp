@@ -1,6 +1,7 @@
 #include "sim/checkers/parked.hpp"
 
 #include <limits>
+#include <utility>
 
 namespace leeway::sim {
 
@@ -27,7 +28,7 @@ void ParkedChecker::check(Address address, Shard& shard) {
       check(address, std::get<WorkerId>(name), std::get<Iteration>(name), own_clock);
   } else {
     for (const WorkerId worker : shard.moved)
-      for (auto pull = shard.open.lower_bound({worker, Iteration(), Incarnation()});
+      for (auto pull = shard.open.lower_bound({worker, Iteration(), Session()});
            pull != shard.open.end() && std::get<WorkerId>(pull->first) == worker; ++pull)
         check(address, worker, std::get<Iteration>(pull->first), pull->second);
   }
@@ -37,16 +38,16 @@ void ParkedChecker::check(Address address, Shard& shard) {
 }
 
 void ParkedChecker::close(Shard& shard, WorkerId worker, Iteration iteration) {
-  // The refusal of the latest pull does not concern a pull of another incarnation.
+  // The refusal of the latest pull does not concern a pull of another session.
   if (shard.latest && std::get<WorkerId>(*shard.latest) == worker &&
       std::get<Iteration>(*shard.latest) == iteration) {
     shard.open.erase(*shard.latest);
     shard.latest.reset();
     return;
   }
-  const auto first = shard.open.lower_bound({worker, iteration, Incarnation()});
+  const auto first = shard.open.lower_bound({worker, iteration, Session()});
   const auto last = shard.open.upper_bound(
-      {worker, iteration, Incarnation(std::numeric_limits<std::uint32_t>::max())});
+      {worker, iteration, Session(std::numeric_limits<std::uint64_t>::max())});
   shard.open.erase(first, last);
 }
 
@@ -65,9 +66,7 @@ void ParkedChecker::on_event(Instant, Address actor, const Event& event) {
     note_move(actor, admitted->worker);
   } else if (const auto* removed = event.as<event::Removed>()) {
     // An idle pipeline may have open pulls, for weights that its last iteration did not read.
-    std::erase_if(shards_[actor].open, [&](const auto& pull) {
-      return std::get<WorkerId>(pull.first) == removed->worker;
-    });
+    forget(shards_[actor], removed->worker);
     note_move(actor, removed->worker);
   }
 }
@@ -89,22 +88,20 @@ void ParkedChecker::on_delivered(Instant, const Letter& letter) {
     }
     const auto* pull = from_worker ? letter.as<msg::Pull>() : nullptr;
     if (!pull) return;
-    shard.latest = {WorkerId(letter.from().index), pull->iteration, letter.open()->incarnation};
+    shard.latest = {WorkerId(letter.from().index), pull->iteration, letter.open()->session};
     shard.open[*shard.latest] = pull->own_clock.value();
   } else if (letter.to() == kScheduler && from_worker) {
     const WorkerId worker(letter.from().index);
-    if (letter.as<msg::Join>()) forget(worker, letter.open()->incarnation);
+    const auto* join = letter.as<msg::Join>();
+    if (join && join->nonce > std::exchange(joined_[worker], join->nonce))
+      for (auto& [address, shard] : shards_) forget(shard, worker);
     if (letter.as<msg::Stopped>()) ended_.insert(letter.from());
   }
 }
 
-void ParkedChecker::forget(WorkerId worker, Incarnation incarnation) {
-  for (auto& [address, shard] : shards_) {
-    auto pull = shard.open.lower_bound({worker, Iteration(), Incarnation()});
-    while (pull != shard.open.end() && std::get<WorkerId>(pull->first) == worker)
-      pull = std::get<Incarnation>(pull->first) < incarnation ? shard.open.erase(pull)
-                                                              : std::next(pull);
-  }
+void ParkedChecker::forget(Shard& shard, WorkerId worker) {
+  std::erase_if(shard.open,
+                [&](const auto& pull) { return std::get<WorkerId>(pull.first) == worker; });
 }
 
 void ParkedChecker::on_run_ended(const RunTotals& totals) {

@@ -24,7 +24,7 @@ class ParkedChecker final : public Checker {
   void on_run_ended(const RunTotals& totals) override;
 
  private:
-  using Name = std::tuple<WorkerId, Iteration, Incarnation>;
+  using Name = std::tuple<WorkerId, Iteration, Session>;
   struct Shard {
     std::map<Name, std::int64_t> open;  // own_clock of pulls neither answered nor refused
     std::optional<Name> latest;         // the pull in the last message
@@ -36,13 +36,14 @@ class ParkedChecker final : public Checker {
   void check(Address address, WorkerId worker, Iteration iteration, std::int64_t own_clock);
   void note_move(Address actor, WorkerId worker);
   void close(Shard& shard, WorkerId worker, Iteration iteration);
-  /// Drops the worker's pulls of incarnations before `incarnation`.
-  void forget(WorkerId worker, Incarnation incarnation);
+  /// Drops all pulls of a worker, whose next session has not begun.
+  static void forget(Shard& shard, WorkerId worker);
 
   std::shared_ptr<ClockChecker> clocks_;
   std::shared_ptr<BoundChecker> bounds_;
   std::map<Address, Shard> shards_;
-  std::set<Address> ended_;  // dead or stopped workers
+  std::map<WorkerId, JoinNonce> joined_;  // the latest Join
+  std::set<Address> ended_;               // dead or stopped workers
 };
 
 }  // namespace leeway::sim

@@ -1,6 +1,7 @@
 #include "sim/checkers/pipelines.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace leeway::sim {
 
@@ -14,30 +15,17 @@ PipelineChecker::PipelineChecker(std::shared_ptr<const Job> job)
   stages_.resize(job_->plan.workers);
 }
 
-// ---- incarnations and starts ----
+// ---- sessions ----
 
-void PipelineChecker::join(Stage& stage, Incarnation incarnation) const {
-  if (incarnation == stage.incarnation) return;
-  stage.incarnation = incarnation;
-  stage.whole = {};
-  begin(stage, stage.start);
-}
-
-/// Keeps messages of later Starts. The Starts of an incarnation number iterations continuously, so
-/// pushed iterations stay pushed.
-void PipelineChecker::begin(Stage& stage, std::uint64_t start) const {
-  stage.start = start;
-  stage.received.erase(stage.received.begin(), stage.received.lower_bound(start));
-  stage.open.clear();
-  stage.pulls.clear();
-  stage.in_flight.clear();
-  stage.latest_read.reset();
-  stage.given_up.reset();
+/// Keeps messages of later sessions.
+void PipelineChecker::begin(Stage& stage, Session session) {
+  stage = {.nonce = stage.nonce, .session = session, .received = std::move(stage.received)};
+  stage.received.erase(stage.received.begin(), stage.received.lower_bound(session));
 }
 
 void PipelineChecker::on_restarted(Instant, Address actor) {
   if (!schedule_ || actor.kind != RoleKind::worker) return;
-  stages_[actor.index] = {.incarnation = Incarnation(0)};  // it has not joined
+  stages_[actor.index] = {};  // it has not joined
 }
 
 // ---- operations ----
@@ -66,7 +54,7 @@ void PipelineChecker::check_operation(Address actor, const Computed& computed) {
   if (stage.whole.contains(computed.iteration))
     violated({actor}, name_of(computed.operation), " of iteration ", computed.iteration,
              ", which the stage has pushed");
-  const Received& received = stage.received[stage.start];
+  const Received& received = stage.received[stage.session];
   if (received.end && computed.iteration >= *received.end)
     violated({actor}, name_of(computed.operation), " of iteration ", computed.iteration,
              "; the last one is ", received.end->value() - 1);
@@ -78,7 +66,7 @@ void PipelineChecker::check_operation(Address actor, const Computed& computed) {
 
 void PipelineChecker::forward(Address actor, Stage& stage, const Computed& computed) {
   const auto& [worker, operation, iteration, chunk, micro_batch, pull] = computed;
-  Received& received = stage.received[stage.start];
+  Received& received = stage.received[stage.session];
   if (index_of(actor) > 0 && !received.mini_batches.contains(iteration))
     violated({actor}, "forward of iteration ", iteration, ", which was not announced");
   Progress& progress = stage.open[iteration];
@@ -123,7 +111,7 @@ void PipelineChecker::backward(Address actor, Stage& stage, const Computed& comp
     return;
   }
   if (chunk + 1 == chunks()) return;  // the loss gives the gradient
-  if (stage.received[stage.start].gradients.erase({iteration, micro_batch, chunk}) == 0)
+  if (stage.received[stage.session].gradients.erase({iteration, micro_batch, chunk}) == 0)
     violated_by(" without the gradient of its output");
 }
 
@@ -143,7 +131,7 @@ void PipelineChecker::check_pull(Address actor, const Stage& stage, Iteration it
     }
     if (!answered)
       violated({actor, address_of(shard)}, "forward of iteration ", iteration, " on pull ", pull,
-               ", which was not answered to incarnation ", stage.incarnation);
+               ", which was not answered in session ", stage.session);
     const int lag = schedule_->version_lag(spec_, static_cast<int>(index_of(actor)));
     if (iteration.value() - answered->own_clock.value() > lag)
       violated({actor, address_of(shard)}, "forward of iteration ", iteration,
@@ -183,21 +171,25 @@ void PipelineChecker::on_sent(Instant, const Letter& letter) {
   const Address actor = letter.from();
   Stage& stage = stages_[actor.index];
   if (letter.to() == kScheduler) {
-    if (letter.as<msg::Join>()) join(stage, letter.open()->incarnation);
+    const auto* join = letter.as<msg::Join>();
+    if (join && join->nonce > std::exchange(stage.nonce, join->nonce)) {
+      begin(stage, stage.session);
+      stage.joins = true;
+    }
   } else if (letter.to().kind == RoleKind::shard) {
     const auto* pull = letter.as<msg::Pull>();
     // A pull is not repeated after its answer.
     if (pull) stage.pulls[pull->iteration][ShardId(letter.to().index)] = {pull->own_clock, {}};
   } else if (letter.to().kind == RoleKind::worker) {
     if (const auto* mini_batch = letter.as<msg::MiniBatch>()) {
-      receive(actor, *mini_batch);
+      receive(actor, letter.open()->session, *mini_batch);
     } else if (const auto* no_more = letter.as<msg::NoMore>()) {
-      receive(actor, *no_more);
+      receive(actor, letter.open()->session, *no_more);
     } else if (const auto* output = letter.as<msg::Activation>()) {
-      if (output->start == stage.start && !stage.whole.contains(output->iteration))
+      if (letter.open()->session == stage.session && !stage.whole.contains(output->iteration))
         count(actor, stage.open[output->iteration], output->micro_batch, output->tensor.shape[0]);
     } else if (const auto* given_up = letter.as<msg::GivenUp>()) {
-      if (given_up->start == stage.start) stage.given_up = given_up->iteration;
+      if (letter.open()->session == stage.session) stage.given_up = given_up->iteration;
     }
   }
 }
@@ -215,11 +207,11 @@ void PipelineChecker::on_delivered(Instant, const Letter& letter) {
     from_stage(to, letter);
   } else if (from == kScheduler) {
     const auto* start = letter.as<msg::Start>();
-    if (start && letter.open()->incarnation == stage.incarnation && start->number > stage.start)
-      begin(stage, start->number);
+    const Session session = letter.open()->session;
+    if (start && start->nonce == stage.nonce && session > stage.session) begin(stage, session);
   } else if (from.kind == RoleKind::shard) {
     const auto* weights = letter.as<msg::Weights>();
-    if (!weights || letter.open()->incarnation != stage.incarnation) return;
+    if (!weights || letter.open()->session != stage.session) return;
     const auto asked = stage.pulls.find(weights->iteration);
     if (asked == stage.pulls.end()) return;
     const auto at = asked->second.find(ShardId(from.index));
@@ -232,34 +224,35 @@ void PipelineChecker::on_delivered(Instant, const Letter& letter) {
 
 void PipelineChecker::from_stage(Address actor, const Letter& letter) {
   Stage& stage = stages_[actor.index];
-  const auto wanted = [&](std::uint64_t start, Iteration iteration) {
-    return start > stage.start || (start == stage.start && !stage.whole.contains(iteration));
+  const Session session = letter.open()->session;
+  const auto wanted = [&](Iteration iteration) {
+    return session > stage.session ||
+           (session == stage.session && !stage.whole.contains(iteration));
   };
   if (const auto* mini_batch = letter.as<msg::MiniBatch>()) {
-    receive(actor, *mini_batch);
+    receive(actor, letter.open()->session, *mini_batch);
   } else if (const auto* no_more = letter.as<msg::NoMore>()) {
-    receive(actor, *no_more);
+    receive(actor, letter.open()->session, *no_more);
   } else if (const auto* input = letter.as<msg::Activation>()) {
-    if (wanted(input->start, input->iteration))
-      stage.received[input->start]
-          .activations[{input->iteration, input->micro_batch, input->chunk}] =
+    if (wanted(input->iteration))
+      stage.received[session].activations[{input->iteration, input->micro_batch, input->chunk}] =
           input->tensor.shape[0];
   } else if (const auto* gradient = letter.as<msg::OutputGradient>()) {
-    if (wanted(gradient->start, gradient->iteration))
-      stage.received[gradient->start].gradients.insert(
+    if (wanted(gradient->iteration))
+      stage.received[session].gradients.insert(
           {gradient->iteration, gradient->micro_batch, gradient->chunk});
   }
 }
 
-void PipelineChecker::receive(Address actor, const msg::MiniBatch& mini_batch) {
+void PipelineChecker::receive(Address actor, Session session, const msg::MiniBatch& mini_batch) {
   Stage& stage = stages_[actor.index];
-  if (mini_batch.start < stage.start) return;
-  Received& received = stage.received[mini_batch.start];
+  if (session < stage.session) return;
+  Received& received = stage.received[session];
   const Iteration iteration = mini_batch.iteration;
   if (received.end && iteration >= *received.end)
     violated({actor}, "iteration ", iteration, " has samples; the last one is ",
              received.end->value() - 1);
-  if (mini_batch.start == stage.start && stage.whole.contains(iteration)) return;
+  if (session == stage.session && stage.whole.contains(iteration)) return;
   const Positions positions(mini_batch.begin, mini_batch.end);
   const auto known = received.mini_batches.try_emplace(iteration, positions).first;
   if (known->second != positions)
@@ -267,15 +260,15 @@ void PipelineChecker::receive(Address actor, const msg::MiniBatch& mini_batch) {
              positions.second, ", but had ", known->second.first, " to ", known->second.second);
 }
 
-void PipelineChecker::receive(Address actor, const msg::NoMore& no_more) {
+void PipelineChecker::receive(Address actor, Session session, const msg::NoMore& no_more) {
   Stage& stage = stages_[actor.index];
-  if (no_more.start < stage.start) return;
-  Received& received = stage.received[no_more.start];
+  if (session < stage.session) return;
+  Received& received = stage.received[session];
   if (!received.end) received.end = no_more.iteration;
   if (*received.end != no_more.iteration)
     violated({actor}, "NoMore names iteration ", no_more.iteration, ", but named ", *received.end,
              " before");
-  const bool present = no_more.start == stage.start && !stage.open.empty();
+  const bool present = session == stage.session && !stage.open.empty();
   if (present && stage.open.rbegin()->first >= no_more.iteration)
     violated({actor}, "NoMore names iteration ", no_more.iteration, ", but ",
              stage.open.rbegin()->first, " was started");
@@ -294,8 +287,9 @@ void PipelineChecker::count(Address actor, Progress& progress, MicroBatch micro_
 void PipelineChecker::push(const Letter& letter, const msg::Push& push) {
   const Address actor = letter.from();
   Stage& stage = stages_[actor.index];
-  // Ignores pushes of other incarnations and repeats of complete iterations.
-  if (letter.open()->incarnation != stage.incarnation || stage.whole.contains(push.iteration))
+  // Ignores pushes of other sessions and repeats of complete iterations.
+  if (stage.joins || letter.open()->session != stage.session ||
+      stage.whole.contains(push.iteration))
     return;
   if (stage.given_up && push.iteration >= *stage.given_up)
     violated({actor, letter.to()}, "a push of iteration ", push.iteration, "; ", *stage.given_up,
@@ -313,7 +307,7 @@ std::size_t PipelineChecker::buckets_pushed(Address actor) const {
 }
 
 void PipelineChecker::finish_if_done(Address actor, Stage& stage, Iteration iteration) {
-  Received& received = stage.received[stage.start];
+  Received& received = stage.received[stage.session];
   const Progress& progress = stage.open[iteration];
   if (!progress.over || progress.pushed.size() < buckets_pushed(actor)) return;
   if (progress.computed) check_whole(actor, stage, iteration, progress);
@@ -354,7 +348,7 @@ void PipelineChecker::check_versions(const Letter& letter, const Stage& stage,
 
 void PipelineChecker::check_whole(Address actor, const Stage& stage, Iteration iteration,
                                   const Progress& progress) const {
-  const Received& received = stage.received.at(stage.start);
+  const Received& received = stage.received.at(stage.session);
   const auto mini_batch = received.mini_batches.find(iteration);
   if (mini_batch == received.mini_batches.end())
     violated({actor}, "iteration ", iteration, " was pushed, but not announced");

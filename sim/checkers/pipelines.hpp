@@ -17,14 +17,14 @@
 
 namespace leeway::sim {
 
-/// Checks each stage in its present incarnation and under its present Start:
+/// Checks each stage in its present session:
 /// - A backward, for inputs or for weights, reads the weights that its forward has read.
 /// - These weights belong to a pull for this iteration or a later one. Every shard with blocks of
-///   the stage has answered it to this incarnation. They lack no more of the stage's own updates
+///   the stage has answered it in this session. They lack no more of the stage's own updates
 ///   than the schedule allows. A push names their versions.
 /// - A micro-batch passes a chunk forward once, then backward once. All samples of a pushed
 ///   iteration have passed.
-/// - Mini-batches, activations and gradients, also empty ones, arrived under this Start. The stage
+/// - Mini-batches, activations and gradients, also empty ones, arrived in this session. The stage
 ///   computes no iteration that does not exist (NoMore) and pushes none that was given up.
 /// - It keeps at most as many activations and versions of its weights as the schedule allows. A
 ///   version counts from the first answer to its pull until no operation can read it any more: its
@@ -47,7 +47,7 @@ class PipelineChecker final : public Checker {
   using Computed = event::StageComputed;
   using Operation = Computed::Operation;
 
-  /// Messages that a stage has received under one Start.
+  /// Messages that a stage has received in one session.
   struct Received {
     std::map<Iteration, Positions> mini_batches;
     std::optional<Iteration> end;  // no iteration exists from here on
@@ -72,19 +72,19 @@ class PipelineChecker final : public Checker {
     std::optional<std::map<BlockId, Version>> answer;
   };
   struct Stage {
-    Incarnation incarnation{1};
-    std::uint64_t start = 0;
-    std::map<std::uint64_t, Received> received;  // by number of the Start, from the present one on
-    std::map<Iteration, Progress> open;          // iterations that were started
-    IterationSet whole;                          // pushed iterations
+    JoinNonce nonce;                       // of its last Join
+    bool joins = false;                    // it has ended its session
+    Session session;                       // the present one, or the last
+    std::map<Session, Received> received;  // from the present one on
+    std::map<Iteration, Progress> open;    // iterations that were started
+    IterationSet whole;                    // pushed iterations
     std::map<Iteration, std::map<ShardId, Pull>> pulls;
     std::map<Iteration, int> in_flight;    // forwards without their backward, by pull
     std::optional<Iteration> latest_read;  // pull of the last forward
     std::optional<Iteration> given_up;
   };
 
-  void join(Stage& stage, Incarnation incarnation) const;
-  void begin(Stage& stage, std::uint64_t start) const;
+  static void begin(Stage& stage, Session session);
   void check_operation(Address actor, const Computed& computed);
   void forward(Address actor, Stage& stage, const Computed& computed);
   void backward(Address actor, Stage& stage, const Computed& computed);
@@ -93,8 +93,8 @@ class PipelineChecker final : public Checker {
   /// Whether a shard has answered the pull, and a forward may still read it.
   bool may_read(const Stage& stage, Iteration pull, const std::map<ShardId, Pull>& at_shards) const;
 
-  void receive(Address actor, const msg::MiniBatch& mini_batch);
-  void receive(Address actor, const msg::NoMore& no_more);
+  void receive(Address actor, Session session, const msg::MiniBatch& mini_batch);
+  void receive(Address actor, Session session, const msg::NoMore& no_more);
   void count(Address actor, Progress& progress, MicroBatch micro_batch, std::int64_t samples) const;
   void from_stage(Address actor, const Letter& letter);
   void push(const Letter& letter, const msg::Push& push);

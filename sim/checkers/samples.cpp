@@ -10,7 +10,6 @@ namespace leeway::sim {
 SampleChecker::SampleChecker(std::shared_ptr<const Job> job)
     : Checker("each sample is trained exactly once per epoch (6)"),
       job_(std::move(job)),
-      starts_(job_->plan.workers),
       leased_(job_->plan.workers),
       trained_(job_->data.train->size()) {
   for (std::uint32_t shard = 0; shard < job_->plan.shards; ++shard) {
@@ -33,19 +32,17 @@ void SampleChecker::on_sent(Instant, const Letter& letter) {
   if (letter.from() != kScheduler || letter.to().kind != RoleKind::worker) return;
   const WorkerId worker(letter.to().index);
   if (const auto* start = letter.as<msg::Start>())
-    started(worker, letter.open()->incarnation, *start);
+    started(worker, letter.open()->session, start->iteration);
   else if (const auto* lease = letter.as<msg::Lease>())
     leased(worker, *lease);
 }
 
-void SampleChecker::started(WorkerId worker, Incarnation incarnation, const msg::Start& start) {
-  auto& starts = starts_[worker.value()];
-  if (!starts.empty() && starts.back().number == start.number) return;  // a repeat
-  starts.push_back({start.number, incarnation, start.iteration});
+void SampleChecker::started(WorkerId worker, Session session, Iteration iteration) {
   if (job_->stages->lead_of(worker) != worker) return;
   auto& all = leased_[worker.value()];
+  if (!all.empty() && all.back().session == session) return;  // a repeat
   std::erase_if(all, [](const Leased& one) { return one.leases.empty(); });
-  all.push_back({start.number, start.iteration, {}});
+  all.push_back({session, iteration, {}});
 }
 
 void SampleChecker::leased(WorkerId lead, const msg::Lease& lease) {
@@ -61,15 +58,9 @@ void SampleChecker::leased(WorkerId lead, const msg::Lease& lease) {
                                iterations * static_cast<std::int64_t>(buckets_.size())});
 }
 
-SampleChecker::Lease* SampleChecker::find(WorkerId worker, Incarnation incarnation,
-                                          Iteration iteration) {
-  const auto& starts = starts_[worker.value()];
-  const auto start = std::find_if(starts.rbegin(), starts.rend(), [&](const Start& one) {
-    return one.incarnation == incarnation && one.from <= iteration;
-  });
-  if (start == starts.rend()) return nullptr;
+SampleChecker::Lease* SampleChecker::find(WorkerId worker, Session session, Iteration iteration) {
   for (Leased& leased : leased_[job_->stages->lead_of(worker).value()]) {
-    if (leased.start != start->number) continue;
+    if (leased.session != session) continue;
     for (Lease& lease : leased.leases)
       if (lease.first <= iteration && iteration < lease.beyond) return &lease;
   }
@@ -89,7 +80,7 @@ void SampleChecker::on_event(Instant, Address actor, const Event& event) {
   if (const auto* applied = event.as<event::BucketApplied>()) {
     check_applied(actor, *applied);
   } else if (const auto* dropped = event.as<event::PushDropped>()) {
-    if (Lease* lease = find(dropped->worker, dropped->incarnation, dropped->iteration))
+    if (Lease* lease = find(dropped->worker, dropped->session, dropped->iteration))
       count(dropped->worker, *lease,
             job_->stages->share_of(dropped->worker).at[actor.index].buckets.size());
   } else if (const auto* trained = event.as<event::Trained>()) {
@@ -124,10 +115,10 @@ void SampleChecker::check_applied(Address actor, const event::BucketApplied& app
   const Iteration iteration = applied.iteration;
   const std::vector<Address> actors = {actor, address_of(applied.worker)};
   StageBucket& bucket = bucket_of(actor, applied.worker, applied.bucket);
-  Lease* const lease = find(applied.worker, applied.incarnation, iteration);
+  Lease* const lease = find(applied.worker, applied.session, iteration);
   if (!lease)
-    violated(actors, name_of(bucket), " applied for iteration ", iteration, ", incarnation ",
-             applied.incarnation, ", which was not leased");
+    violated(actors, name_of(bucket), " applied for iteration ", iteration, ", session ",
+             applied.session, ", which was not leased");
   const std::int64_t begin =
       lease->begin + (iteration.value() - lease->first.value()) * lease->batch;
   const std::int64_t end = std::min(begin + lease->batch, lease->end);

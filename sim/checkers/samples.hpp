@@ -32,16 +32,11 @@ class SampleChecker final : public Checker {
     std::int64_t batch = 0;
     std::int64_t missing = 0;  // buckets that shards have neither applied nor dropped
   };
-  /// The leases of a worker or pipeline under one Start.
+  /// The leases of a worker or pipeline in one session.
   struct Leased {
-    std::uint64_t start = 0;
+    Session session;
     Iteration beyond;
     std::vector<Lease> leases;  // with missing buckets
-  };
-  struct Start {
-    std::uint64_t number = 0;
-    Incarnation incarnation;  // of the worker
-    Iteration from;
   };
   /// A bucket that a stage pushes to a shard.
   struct StageBucket {
@@ -50,12 +45,12 @@ class SampleChecker final : public Checker {
     SampleSet applied;
   };
 
-  void started(WorkerId worker, Incarnation incarnation, const msg::Start& start);
+  void started(WorkerId worker, Session session, Iteration iteration);
   void leased(WorkerId lead, const msg::Lease& lease);
   void check_trained(Address actor, const event::Trained& trained);
   void check_applied(Address actor, const event::BucketApplied& applied);
   /// The lease of an iteration. Null without one, or if no bucket of it is missing.
-  Lease* find(WorkerId worker, Incarnation incarnation, Iteration iteration);
+  Lease* find(WorkerId worker, Session session, Iteration iteration);
   void count(WorkerId worker, Lease& lease, std::size_t buckets);
   StageBucket& bucket_of(Address shard, WorkerId worker, std::uint32_t bucket);
   std::string name_of(const StageBucket& bucket) const;
@@ -63,7 +58,6 @@ class SampleChecker final : public Checker {
   std::shared_ptr<const Job> job_;
   std::vector<std::vector<std::size_t>> first_bucket_;  // by shard and stage: index into buckets_
   std::vector<StageBucket> buckets_;
-  std::vector<std::vector<Start>> starts_;   // by worker
   std::vector<std::vector<Leased>> leased_;  // by lead
   SampleSet trained_;
   bool partial_ = false;  // some iteration was partial

@@ -100,21 +100,20 @@ void SnapshotChecker::on_event(Instant, Address actor, const Event& event) {
 void SnapshotChecker::count_applied(Address actor, const event::BucketApplied& event) {
   Shard& shard = at(actor);
   const WorkerBucket bucket = event.bucket;
-  const auto found = shard.pushed.find({event.worker, bucket, event.incarnation, event.iteration});
+  const auto found = shard.pushed.find({event.worker, bucket, event.session, event.iteration});
   const auto* shard_bucket = shard_bucket_of(actor, event.worker, bucket);
   if (found == shard.pushed.end() || !shard_bucket)
     violated({actor, address_of(event.worker)}, "bucket ", bucket, " of iteration ",
              event.iteration, " applied without a new push");
   const msg::Push& push = found->second;
-  const auto how =
-      shard.tied.applied({event.worker, event.incarnation, event.iteration, *shard_bucket},
-                         push.kind == msg::Push::Kind::empty);
+  const auto how = shard.tied.applied({event.worker, event.session, event.iteration, *shard_bucket},
+                                      push.kind == msg::Push::Kind::empty);
   if (how == TiedGradients::Applied::too_early)
     violated({actor, address_of(event.worker)}, "bucket ", bucket, " of iteration ",
              event.iteration, " was applied before its tied gradient arrived");
   const bool begins = how == TiedGradients::Applied::begins_update;
   if (const auto live = shard.live_workers.find(event.worker);
-      live != shard.live_workers.end() && live->second.incarnation == event.incarnation)
+      live != shard.live_workers.end() && live->second.session == event.session)
     live->second.beyond = std::max(live->second.beyond, event.iteration + 1);
   add(shard.live, *shard_bucket, push, begins);
   for (auto* forks : {&shard.forks, &shard.saved})
@@ -125,7 +124,7 @@ void SnapshotChecker::count_applied(Address actor, const event::BucketApplied& e
     return;
   }
   // Updates of one bucket are applied in order, so older pushes are repeats of applied ones.
-  const auto first = shard.pushed.lower_bound({event.worker, bucket, Incarnation(0), Iteration(0)});
+  const auto first = shard.pushed.lower_bound({event.worker, bucket, Session(0), Iteration(0)});
   shard.pushed.erase(first, std::next(found));
 }
 
@@ -135,11 +134,11 @@ void SnapshotChecker::on_delivered(Instant, const Letter& letter) {
     const auto* push = letter.as<msg::Push>();
     if (!push) return;
     const WorkerId worker(letter.from().index);
-    const Incarnation incarnation = letter.open()->incarnation;
+    const Session session = letter.open()->session;
     Shard& shard = at(letter.to());
-    shard.pushed[{worker, push->bucket, incarnation, push->iteration}] = *push;
+    shard.pushed[{worker, push->bucket, session, push->iteration}] = *push;
     if (const auto* shard_bucket = shard_bucket_of(letter.to(), worker, push->bucket))
-      shard.tied.arrives({worker, incarnation, push->iteration, *shard_bucket});
+      shard.tied.arrives({worker, session, push->iteration, *shard_bucket});
   } else if (letter.to().kind == RoleKind::shard && letter.from() == kScheduler) {
     on_order(letter.to(), letter);
   } else if (letter.to() == kMonitor && letter.from().kind == RoleKind::shard) {
@@ -160,22 +159,22 @@ void SnapshotChecker::on_delivered(Instant, const Letter& letter) {
 bool SnapshotChecker::belongs(const event::BucketApplied& event, const Fork& fork) const {
   const bool below = event.iteration < fork.ends[pipeline_of(event.worker)];
   const auto again = fork.readmitted.find(event.worker);
-  // An update of an earlier incarnation may be computed after the admission.
-  if (again != fork.readmitted.end() && event.incarnation >= again->second.incarnation)
+  // An update of an earlier session may be computed after the admission.
+  if (again != fork.readmitted.end() && event.session >= again->second.session)
     return below && event.iteration < again->second.beyond;
   const auto live = fork.live.find(event.worker);
-  const bool was_over = live == fork.live.end() || event.incarnation < live->second.incarnation;
-  // The shard has reported what it accepted from an incarnation that was over, and has queued it.
+  const bool was_over = live == fork.live.end() || event.session < live->second.session;
+  // The shard has reported what it accepted from a session that was over, and has queued it.
   return below || (was_over && !job_->consistency->by_rounds());
 }
 
 void SnapshotChecker::on_order(Address address, const Letter& letter) {
   Shard& shard = at(address);
   if (const auto* admit = letter.as<msg::Admit>()) {
-    shard.live_workers[admit->worker] = {admit->incarnation, {}};
+    shard.live_workers[admit->worker] = {admit->session, {}};
     for (auto* forks : {&shard.forks, &shard.saved})
       for (auto& [id, fork] : *forks)
-        fork.readmitted.try_emplace(admit->worker, Live{admit->incarnation, admit->iteration});
+        fork.readmitted.try_emplace(admit->worker, Live{admit->session, admit->iteration});
   } else if (const auto* snapshot = letter.as<msg::Snapshot>()) {
     if (snapshot->iterations.size() != job_->stages->pipelines()) return;  // refused
     // An earlier checkpoint is written or was given up.

@@ -34,7 +34,7 @@ class SnapshotChecker final : public Checker {
     std::map<BlockId, std::vector<double>> weights;  // empty: only counted
   };
   struct Live {
-    Incarnation incarnation;
+    Session session;
     Iteration beyond;  // largest that was applied, plus one
   };
   struct Fork {
@@ -50,8 +50,8 @@ class SnapshotChecker final : public Checker {
     std::map<std::uint64_t, Fork> saved;  // by checkpoint: the present one
     std::set<std::uint64_t> immediate;    // snapshots
     std::map<WorkerId, Live> live_workers;
-    /// Pushes that have arrived and are not applied, by worker, bucket, incarnation and iteration.
-    std::map<std::tuple<WorkerId, WorkerBucket, Incarnation, Iteration>, msg::Push> pushed;
+    /// Pushes that have arrived and are not applied, by worker, bucket, session and iteration.
+    std::map<std::tuple<WorkerId, WorkerBucket, Session, Iteration>, msg::Push> pushed;
   };
   Shard& at(Address address);
   std::size_t pipeline_of(WorkerId worker) const { return job_->stages->pipeline_of(worker); }

@@ -12,7 +12,7 @@ StageQueueChecker::StageQueueChecker(std::shared_ptr<const Job> job)
   const pipeline::Spec& spec = job_->stages->spec();
   for (int stage = 0; stage < spec.stages; ++stage)
     peaks_.push_back(pipeline::stage_counts(spec, stage).activations);
-  starts_.resize(job_->plan.workers);
+  sessions_.resize(job_->plan.workers);
   sent_.resize(job_->plan.workers);
   // The largest number of iterations to which the micro-batches on the first stage belong.
   const int in_flight = job_->stages->asynchronous()
@@ -38,15 +38,15 @@ int StageQueueChecker::peak(Address actor) const {
   return peaks_[job_->stages->stage_of(WorkerId(actor.index))];
 }
 
-StageQueueChecker::Sent& StageQueueChecker::sent_by(Address actor, std::uint64_t start) {
+StageQueueChecker::Sent& StageQueueChecker::sent_by(Address actor, Session session) {
   Sent& sent = sent_[actor.index];
-  if (sent.start != start) sent = {.start = start};
+  if (sent.session != session) sent = {.session = session};
   return sent;
 }
 
 StageQueueChecker::Sent* StageQueueChecker::sent_to(Address receiver, WorkerId sender) {
   Sent& sent = sent_[sender.value()];
-  return sent.start == starts_[receiver.index] ? &sent : nullptr;
+  return sent.session == sessions_[receiver.index] ? &sent : nullptr;
 }
 
 void StageQueueChecker::bounded(Address from, Address to, std::size_t count, int most,
@@ -57,25 +57,25 @@ void StageQueueChecker::bounded(Address from, Address to, std::size_t count, int
 
 void StageQueueChecker::on_delivered(Instant, const Letter& letter) {
   if (peaks_.empty() || letter.from() != kScheduler || letter.to().kind != RoleKind::worker) return;
-  const auto* start = letter.as<msg::Start>();
-  // A Start of an earlier life has a lower number than the next one.
-  if (start) starts_[letter.to().index] = std::max(starts_[letter.to().index], start->number);
+  // A Start of an earlier session may arrive late.
+  auto& session = sessions_[letter.to().index];
+  if (letter.as<msg::Start>()) session = std::max(session, letter.open()->session);
 }
 
 void StageQueueChecker::on_sent(Instant, const Letter& letter) {
   const Address from = letter.from(), to = letter.to();
   if (peaks_.empty() || from.kind != RoleKind::worker || to.kind != RoleKind::worker) return;
   if (const auto* output = letter.as<msg::Activation>()) {
-    Sent& sent = sent_by(from, output->start);
+    Sent& sent = sent_by(from, letter.open()->session);
     sent.activations.insert({output->iteration, output->micro_batch, output->chunk});
     bounded(from, to, sent.activations.size(), peak(from), "activations sent but not computed");
   } else if (const auto* gradient = letter.as<msg::OutputGradient>()) {
-    Sent& sent = sent_by(from, gradient->start);
+    Sent& sent = sent_by(from, letter.open()->session);
     sent.gradients.insert({gradient->iteration, gradient->micro_batch, gradient->chunk});
     bounded(from, to, sent.gradients.size(), peak(to), "gradients sent but not computed");
   } else if (const auto* mini_batch = letter.as<msg::MiniBatch>()) {
     if (mini_batch->begin == mini_batch->end) return;
-    Sent& sent = sent_by(from, mini_batch->start);
+    Sent& sent = sent_by(from, letter.open()->session);
     sent.announced.insert(mini_batch->iteration);
     bounded(from, to, sent.announced.size(), most_announced_,
             "iterations announced but not started");

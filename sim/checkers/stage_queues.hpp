@@ -11,7 +11,7 @@
 
 namespace leeway::sim {
 
-/// Checks under each Start:
+/// Checks in each session:
 /// - Activations that the next stage has not computed: at most as many as their sender keeps for
 ///   backward.
 /// - Gradients that the previous stage has not computed: at most as many as that stage keeps.
@@ -28,16 +28,16 @@ class StageQueueChecker final : public Checker {
 
  private:
   using Key = std::tuple<Iteration, std::uint32_t, std::uint32_t>;  // micro-batch, reading chunk
-  /// Messages of a stage under the latest Start that it has used.
+  /// Messages of a stage in the latest session in which it has sent one.
   struct Sent {
-    std::uint64_t start = 0;
+    Session session;
     std::set<Key> activations, gradients;  // not computed
     std::set<Iteration> announced;         // not started by the receiver
     std::set<Iteration> leased;            // of a first stage: not started by itself
   };
 
-  Sent& sent_by(Address actor, std::uint64_t start);
-  /// The messages of `sender` under the receiver's Start; null if the sender uses another Start.
+  Sent& sent_by(Address actor, Session session);
+  /// The messages of `sender` in the receiver's session; null if the sender is in another.
   Sent* sent_to(Address receiver, WorkerId sender);
   void bounded(Address from, Address to, std::size_t count, int most, const char* what) const;
   int peak(Address actor) const;
@@ -47,8 +47,8 @@ class StageQueueChecker final : public Checker {
   std::shared_ptr<const Job> job_;
   std::vector<int> peaks_;  // by stage: activations that it keeps; empty: no pipeline
   int most_leased_ = 2, most_announced_ = 0;
-  std::vector<std::uint64_t> starts_;  // by worker: number of its Start
-  std::vector<Sent> sent_;             // by worker
+  std::vector<Session> sessions_;  // by worker
+  std::vector<Sent> sent_;         // by worker
 };
 
 }  // namespace leeway::sim

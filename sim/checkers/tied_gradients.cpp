@@ -29,12 +29,12 @@ void TiedGradients::arrives(const Name& gradient) {
   auto& updates = updates_[key];
   for (const Update& update : updates)
     if (const auto found = update.gradients.find(gradient.worker);
-        found != update.gradients.end() && found->second == gradient.incarnation)
+        found != update.gradients.end() && found->second == gradient.session)
       return;  // a repeat
   auto update = std::find_if(updates.begin(), updates.end(),
                              [](const Update& other) { return !other.closed; });
   if (update == updates.end()) update = updates.insert(updates.end(), Update{});
-  update->gradients[gradient.worker] = gradient.incarnation;
+  update->gradients[gradient.worker] = gradient.session;
   update->closed = is_complete(key, *update);
   latest_ = gradient;
 }
@@ -65,7 +65,7 @@ TiedGradients::Applied TiedGradients::applied(const Name& gradient, bool empty) 
   auto& updates = entry->second;
   const auto update = std::find_if(updates.begin(), updates.end(), [&](const Update& other) {
     const auto found = other.gradients.find(gradient.worker);
-    return found != other.gradients.end() && found->second == gradient.incarnation;
+    return found != other.gradients.end() && found->second == gradient.session;
   });
   if (update == updates.end() || !update->closed) return Applied::too_early;
   const bool begins = !empty && !update->begun;

@@ -22,7 +22,7 @@ class TiedGradients {
 
   struct Name {
     WorkerId worker;
-    Incarnation incarnation;
+    Session session;
     Iteration iteration;
     std::uint32_t shard_bucket = 0;
   };
@@ -42,7 +42,7 @@ class TiedGradients {
  private:
   /// The gradients of one update.
   struct Update {
-    std::map<WorkerId, Incarnation> gradients;
+    std::map<WorkerId, Session> gradients;
     bool closed = false;  // no further gradient can join
     bool begun = false;
     std::size_t applied = 0;
@@ -55,7 +55,7 @@ class TiedGradients {
   std::shared_ptr<const Job> job_;
   ShardId shard_;
   std::set<WorkerId> here_;
-  /// Updates of one key belong to different incarnations.
+  /// Updates of one key belong to different sessions.
   std::map<Key, std::vector<Update>> updates_;
   std::optional<Name> latest_;
 };

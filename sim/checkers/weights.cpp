@@ -48,8 +48,7 @@ void WeightsChecker::on_delivered(Instant, const Letter& letter) {
   if (letter.to().kind == RoleKind::worker && letter.from().kind == RoleKind::shard) {
     const auto* weights = letter.as<msg::Weights>();
     if (!weights) return;
-    auto& pulled =
-        pulled_.at(letter.from(), WorkerId(letter.to().index))[letter.open()->incarnation];
+    auto& pulled = pulled_.at(letter.from(), WorkerId(letter.to().index))[letter.open()->session];
     if (weights->iteration < pulled.from) return;  // a repeat
     const auto [versions, fresh] = pulled.versions.try_emplace(weights->iteration);
     if (!fresh) return;  // the worker uses the first answer
@@ -62,7 +61,7 @@ void WeightsChecker::on_delivered(Instant, const Letter& letter) {
 }
 
 void WeightsChecker::check_push(const Letter& letter, const msg::Push& push) {
-  auto& pulled = pulled_.at(letter.to(), WorkerId(letter.from().index))[letter.open()->incarnation];
+  auto& pulled = pulled_.at(letter.to(), WorkerId(letter.from().index))[letter.open()->session];
   if (push.iteration < pulled.from) return;  // a repeat
   const auto found = pulled.versions.lower_bound(push.iteration);
   if (found == pulled.versions.end() || (!asynchronous_ && found->first != push.iteration))

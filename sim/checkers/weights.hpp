@@ -39,7 +39,7 @@ class WeightsChecker final : public Checker {
   void check_push(const Letter& letter, const msg::Push& push);
 
   bool asynchronous_;
-  Books<std::map<Incarnation, Pulled>> pulled_;
+  Books<std::map<Session, Pulled>> pulled_;
   /// By address of the header, which is unique among messages in flight. Never iterated over.
   std::unordered_map<const std::uint64_t*, InFlight> in_flight_;
 };

@@ -114,16 +114,16 @@ void SimulatedAgent::begin() {
   part()->start();
 }
 
-void SimulatedAgent::begin_life(WorkerId worker, std::uint32_t life) {
-  part()->node().begin_life(worker, life);
+void SimulatedAgent::launch(WorkerId worker, std::uint32_t launch) {
+  part()->node().launch(worker, launch);
 }
 
-void SimulatedAgent::end_life(WorkerId worker, std::uint32_t life, const std::string& reason) {
-  part()->node().end_life(worker, life, {EndReason::Kind::unreachable, reason});
+void SimulatedAgent::end_launch(WorkerId worker, std::uint32_t launch, const std::string& reason) {
+  part()->node().end_launch(worker, launch, {EndReason::Kind::unreachable, reason});
 }
 
-void SimulatedAgent::moved(WorkerId worker, NodeIndex index, std::uint32_t life) {
-  part()->routes().moved(worker, index, life);
+void SimulatedAgent::moved(WorkerId worker, NodeIndex index, std::uint32_t launch) {
+  part()->routes().moved(worker, index, launch);
 }
 
 std::vector<NodeHost::HostedWorker> SimulatedAgent::hosted() const {

@@ -64,9 +64,9 @@ class SimulatedAgent final : public SimulatedProcess, private Agent::Site {
   void make_actors() override;
   void link(NodeIndex node, PeerId peer, const std::string& name) override;
   void begin() override;
-  void begin_life(WorkerId worker, std::uint32_t life) override;
-  void end_life(WorkerId worker, std::uint32_t life, const std::string& reason) override;
-  void moved(WorkerId worker, NodeIndex node, std::uint32_t life) override;
+  void launch(WorkerId worker, std::uint32_t launch) override;
+  void end_launch(WorkerId worker, std::uint32_t launch, const std::string& reason) override;
+  void moved(WorkerId worker, NodeIndex node, std::uint32_t launch) override;
   std::vector<NodeHost::HostedWorker> hosted() const override;
   void end_job(const std::string& reason) override;
 

@@ -63,7 +63,7 @@ SimulatedProcess* ClusterFaults::process_of(Address actor) {
 }
 
 void ClusterFaults::return_worker(Address worker) {
-  // The node that has the worker asks the coordinator for its next life.
+  // The node that has the worker asks the coordinator to launch it again.
   for (const std::uint32_t node : cluster_.nodes()) {
     SimulatedProcess* const process = process_of({RoleKind::node, node});
     if (!process || !process->part()) continue;

@@ -6,7 +6,7 @@ SimulatedNode::SimulatedNode(ClusterParts& parts, SimulatedProcess& process,
                              std::vector<Audience*> audience, const Options& options)
     : parts_(parts),
       process_(process),
-      presence_(parts.lives.at(process.id())),
+      presence_(parts.launches.at(process.id())),
       routes_({.number = options.number,
                .self = options.self,
                .names = options.names,
@@ -21,14 +21,14 @@ SimulatedNode::SimulatedNode(ClusterParts& parts, SimulatedProcess& process,
       if (!exists.expired()) call();
     });
   };
-  node.on_life = [this, broadcast = node.on_life](WorkerId worker, std::uint32_t life) {
-    parts_.lives.begin(worker, life, process_.id(), parts_.timeline.now());
-    broadcast(worker, life);
+  node.on_launch = [this, broadcast = node.on_launch](WorkerId worker, std::uint32_t launch) {
+    parts_.launches.begin(worker, launch, process_.id(), parts_.timeline.now());
+    broadcast(worker, launch);
   };
   host_->advance(parts_.timeline.now());
   node_ = std::make_unique<NodeHost>(parts_.job, std::move(audience), *host_, std::move(node));
   routes_.attach(*node_);
-  for (const auto& hosted : node_->hosted()) parts_.lives.start(hosted.worker, process_.id());
+  for (const auto& hosted : node_->hosted()) parts_.launches.start(hosted.worker, process_.id());
 }
 
 SimulatedNode::~SimulatedNode() {

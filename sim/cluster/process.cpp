@@ -40,7 +40,7 @@ ClusterParts::ClusterParts(std::shared_ptr<const Job> of,
       tensors(tensors_time(*job, world)),
       network(timeline, world, job->plan.seed, silence),
       observers(std::make_shared<Observers>(std::move(watching))),
-      lives(observers),
+      launches(observers),
       trace(tracing),
       random(Rng::stream(job->plan.seed, kClusterStream)) {}
 

@@ -9,7 +9,7 @@
 #include "actors/job.hpp"
 #include "messages/node.hpp"
 #include "sim/cluster/process_network.hpp"
-#include "sim/cluster/worker_lives.hpp"
+#include "sim/cluster/worker_launches.hpp"
 #include "sim/trace.hpp"
 
 namespace leeway::sim {
@@ -25,14 +25,14 @@ struct ClusterParts {
   Timeline timeline;
   ProcessNetwork network;
   std::shared_ptr<Observers> observers;
-  WorkerLives lives;
+  WorkerLaunches launches;
   Trace trace;
   Rng random;
   std::function<void()> on_begin;  // the actors of the program begin
   /// A limit that is `seconds` in a real cluster, whose silence limit is 2 s, when messages and
   /// tensors on a link take as small a part of it.
   Duration limit(double seconds) const;
-  /// Called for every event of the present lives; may be empty.
+  /// Called for every event of the present launches; may be empty.
   std::function<void(Address, Instant, const Event&)> on_event;
 
   ClusterParts(std::shared_ptr<const Job> of, std::vector<std::shared_ptr<Observer>> watching,

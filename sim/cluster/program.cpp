@@ -131,12 +131,13 @@ void SimulatedProgram::begin() {
   parts_.on_begin();
 }
 
-void SimulatedProgram::begin_life(WorkerId worker, std::uint32_t life) {
-  part()->node().begin_life(worker, life);
+void SimulatedProgram::launch(WorkerId worker, std::uint32_t launch) {
+  part()->node().launch(worker, launch);
 }
 
-void SimulatedProgram::end_life(WorkerId worker, std::uint32_t life, const std::string& reason) {
-  part()->node().end_life(worker, life, {EndReason::Kind::unreachable, reason});
+void SimulatedProgram::end_launch(WorkerId worker, std::uint32_t launch,
+                                  const std::string& reason) {
+  part()->node().end_launch(worker, launch, {EndReason::Kind::unreachable, reason});
 }
 
 void SimulatedProgram::ask_to_leave(WorkerId worker) {

@@ -51,8 +51,8 @@ class SimulatedProgram final : public SimulatedProcess, private Coordinator::Sit
   void link(NodeIndex node, PeerId peer, const std::string& name) override;
   void unlink(NodeIndex node, const std::string& reason) override;
   void begin() override;
-  void begin_life(WorkerId worker, std::uint32_t life) override;
-  void end_life(WorkerId worker, std::uint32_t life, const std::string& reason) override;
+  void launch(WorkerId worker, std::uint32_t launch) override;
+  void end_launch(WorkerId worker, std::uint32_t launch, const std::string& reason) override;
   void ask_to_leave(WorkerId worker) override;
   void report_lost(ShardId shard, const std::string& reason) override;
 

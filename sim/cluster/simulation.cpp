@@ -18,7 +18,7 @@ constexpr Duration kPatience = seconds(1000);
 /// After the last fault, until all workers that can take part do, and until a node that takes
 /// missing workers has them. As in a real cluster.
 constexpr double kSettledSeconds = 50, kJoinSeconds = 25;
-/// From the order to begin a life to its role's start. As in a real cluster.
+/// From the order to launch a worker to the start of its role. As in a real cluster.
 constexpr double kStartSeconds = 1;
 
 }  // namespace
@@ -56,7 +56,7 @@ ClusterSimulation::ClusterSimulation(std::shared_ptr<const Job> job,
 }
 
 ClusterSimulation::~ClusterSimulation() {
-  parts_->lives.close();
+  parts_->launches.close();
 }
 
 std::vector<std::shared_ptr<Observer>> ClusterSimulation::observers_of(
@@ -194,14 +194,14 @@ void ClusterSimulation::check_workers() const {
       if (!free.empty()) violated(worker, "it is missing, and ", free, " is free");
       continue;
     }
-    // A node that has joined soon before the end may not have all its lives yet.
+    // A node that has joined soon before the end may not have launched all its workers yet.
     if (parts_->timeline.now() - process->reserved_at() < parts_->limit(kJoinSeconds)) continue;
-    const std::uint32_t here = process->part()->node().life_of(worker);
-    if (here != known.life_of(worker))
-      violated(worker, process->name(), " knows life ", here, " of it, and the program life ",
-               known.life_of(worker));
-    // Its role starts soon after its life has begun.
-    const bool just_begun = here > 0 && parts_->timeline.now() - parts_->lives.begun_at(worker) <
+    const std::uint32_t here = process->part()->node().launch_of(worker);
+    if (here != known.launch_of(worker))
+      violated(worker, process->name(), " knows launch ", here, " of it, and the program launch ",
+               known.launch_of(worker));
+    // Its role starts soon after the order.
+    const bool just_begun = here > 0 && parts_->timeline.now() - parts_->launches.begun_at(worker) <
                                             parts_->limit(kStartSeconds);
     if (here > 0 && !just_begun && !process->part()->host().lives(address_of(worker)))
       violated(worker, "it has ended on ", process->name());
@@ -250,7 +250,7 @@ std::string ClusterSimulation::run(const std::function<void()>& look) {
   }
   check_workers();
   parts_->observers->run_ended(totals());
-  parts_->lives.close();
+  parts_->launches.close();
   free_nodes();
   return {};
 }

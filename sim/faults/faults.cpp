@@ -10,7 +10,7 @@ Faults::Faults(const std::vector<plan::Fault>& faults, std::shared_ptr<Disturban
   const StartAgain again = [this](Simulator&, Address actor) { start_again(actor); };
   for (std::size_t number = 0; number < faults.size(); ++number) {
     const plan::Fault& spec = faults[number];
-    if (std::holds_alternative<plan::Joins>(spec.kind)) lives_[spec.actor] = 0;
+    if (std::holds_alternative<plan::Joins>(spec.kind)) launches_[spec.actor] = 0;
     if (auto fault = make_fault(spec, again))
       faults_.push_back({number, spec, std::move(fault), false});
   }
@@ -55,8 +55,8 @@ void Faults::begin(Waiting& waiting) {
 }
 
 void Faults::start_again(Address actor) {
-  const auto life = lives_.try_emplace(actor, 1).first;
-  host_->restart(actor, make_role_(actor, ++life->second));
+  const auto launch = launches_.try_emplace(actor, 1).first;
+  host_->restart(actor, make_role_(actor, ++launch->second));
 }
 
 }  // namespace leeway::sim

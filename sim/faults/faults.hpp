@@ -8,8 +8,8 @@
 
 namespace leeway::sim {
 
-/// Makes the role of an actor. `life` counts its starts from 1.
-using MakeRole = std::function<std::shared_ptr<Role>(Address, std::uint32_t life)>;
+/// Makes the role of an actor. `launch` counts its starts, from 1.
+using MakeRole = std::function<std::shared_ptr<Role>(Address, std::uint32_t launch)>;
 
 /// An observer of the simulator, so that faults can begin at iterations.
 class Faults final : public Observer {
@@ -40,8 +40,8 @@ class Faults final : public Observer {
   std::shared_ptr<Disturbances> disturbances_;
   MakeRole make_role_;
   std::vector<Waiting> faults_;
-  /// The latest life of actors that join late or were restarted.
-  std::map<Address, std::uint32_t> lives_;
+  /// The latest launch of actors that join late or were restarted.
+  std::map<Address, std::uint32_t> launches_;
 };
 
 }  // namespace leeway::sim

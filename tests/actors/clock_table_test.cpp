@@ -17,12 +17,12 @@ using Verdict = ClockTable::Verdict;
 namespace {
 
 constexpr std::uint32_t kBuckets = 3;
-constexpr Incarnation kFirst{1};
+constexpr Session kFirst{1};
 
 class ReferenceTable {
  public:
   struct Worker {
-    Incarnation incarnation;
+    Session session;
     bool live = false;
     bool fenced = false;
     std::int64_t clock = 0;
@@ -30,10 +30,10 @@ class ReferenceTable {
     std::int64_t next_unseen = 0;
   };
 
-  std::int64_t admit(WorkerId id, Incarnation incarnation, std::int64_t iteration) {
+  std::int64_t admit(WorkerId id, Session session, std::int64_t iteration) {
     const std::int64_t own = workers_.contains(id) ? workers_[id].clock : 0;
     const std::int64_t at = std::max({iteration, min_clock_, own});
-    workers_[id] = {incarnation, true, false, at, {}, 0};
+    workers_[id] = {session, true, false, at, {}, 0};
     settle();
     return at;
   }
@@ -63,10 +63,10 @@ class ReferenceTable {
     settle();
   }
 
-  bool may_push(WorkerId id, Incarnation incarnation) const {
+  bool may_push(WorkerId id, Session session) const {
     const auto found = workers_.find(id);
     return found != workers_.end() && found->second.live && !found->second.fenced &&
-           found->second.incarnation == incarnation;
+           found->second.session == session;
   }
 
   void settle() {
@@ -93,7 +93,7 @@ class ReferenceTable {
       RC_ASSERT(entry->live == worker.live);
       RC_ASSERT(entry->fenced == worker.fenced);
       RC_ASSERT(entry->clock == Clock(worker.clock));
-      RC_ASSERT(entry->incarnation == worker.incarnation);
+      RC_ASSERT(entry->session == worker.session);
       RC_ASSERT(entry->buckets_accepted == worker.buckets.size());
       RC_ASSERT(entry->next_unseen == Iteration(worker.next_unseen));
     }
@@ -106,15 +106,15 @@ class ReferenceTable {
 /// Applies one random operation to both.
 void operate(ClockTable& table, ReferenceTable& reference, Rng& rng) {
   const WorkerId id(static_cast<std::uint32_t>(rng.below(4)));
-  const Incarnation incarnation(static_cast<std::uint32_t>(1 + rng.below(3)));
+  const Session session(static_cast<std::uint32_t>(1 + rng.below(3)));
   const auto known = reference.workers_.find(id);
   const std::int64_t clock = known == reference.workers_.end() ? 0 : known->second.clock;
   const std::int64_t iteration =
       std::max<std::int64_t>(0, clock - 2 + static_cast<std::int64_t>(rng.below(5)));
   switch (rng.below(16)) {
     case 0:
-      RC_ASSERT(table.admit(id, incarnation, Iteration(iteration)) ==
-                Clock(reference.admit(id, incarnation, iteration)));
+      RC_ASSERT(table.admit(id, session, Iteration(iteration)) ==
+                Clock(reference.admit(id, session, iteration)));
       break;
     case 1:
       if (known != reference.workers_.end() && !known->second.buckets.empty()) return;
@@ -136,8 +136,8 @@ void operate(ClockTable& table, ReferenceTable& reference, Rng& rng) {
       break;
     default: {
       const auto bucket = static_cast<std::uint32_t>(rng.below(kBuckets));
-      RC_ASSERT(table.may_push(id, incarnation) == reference.may_push(id, incarnation));
-      if (!reference.may_push(id, incarnation)) return;
+      RC_ASSERT(table.may_push(id, session) == reference.may_push(id, session));
+      if (!reference.may_push(id, session)) return;
       const std::int64_t pushed = rng.one_in(3) ? iteration : clock;
       RC_ASSERT(table.accept(id, Iteration(pushed), bucket, kBuckets) ==
                 reference.accept(id, pushed, bucket));
@@ -238,8 +238,8 @@ TEST_CASE("a worker that left returns at its own clock or later") {
   push(table, WorkerId(1), 3);
   table.remove(WorkerId(1));
   CHECK(table.min_clock() == Clock(0));
-  CHECK(table.admit(WorkerId(1), Incarnation(2), Iteration(1)) == Clock(3));
-  CHECK(table.may_push(WorkerId(1), Incarnation(2)));
+  CHECK(table.admit(WorkerId(1), Session(2), Iteration(1)) == Clock(3));
+  CHECK(table.may_push(WorkerId(1), Session(2)));
   CHECK_FALSE(table.may_push(WorkerId(1), kFirst));
 }
 
@@ -253,8 +253,8 @@ TEST_CASE("a fenced worker may not push, but counts in min_clock until it is rem
   CHECK(table.min_clock() == Clock(0));
   table.remove(WorkerId(0));
   CHECK(table.min_clock() == Clock(2));
-  table.admit(WorkerId(0), Incarnation(2), Iteration(0));
-  CHECK(table.may_push(WorkerId(0), Incarnation(2)));
+  table.admit(WorkerId(0), Session(2), Iteration(0));
+  CHECK(table.may_push(WorkerId(0), Session(2)));
 }
 
 TEST_CASE(
@@ -265,7 +265,7 @@ TEST_CASE(
   table.fence(WorkerId(0));
   CHECK(table.find(WorkerId(0))->buckets_accepted == 1);
   table.remove(WorkerId(0));
-  table.admit(WorkerId(0), Incarnation(2), Iteration(0));
+  table.admit(WorkerId(0), Session(2), Iteration(0));
   CHECK(table.accept(WorkerId(0), Iteration(0), 0, 2) == Verdict::accepted);
 }
 

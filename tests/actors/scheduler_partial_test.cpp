@@ -76,8 +76,8 @@ TEST_CASE("another worker completes an iteration that was pushed to only some sh
   CHECK(rest->applied.empty());
   // The run trains all samples, and reports the partial pushes.
   const Iteration end = stand.train_all(1, Iteration(2));
-  stand.deliver(1, msg::Idle{Clock(end.value()), 1});
-  stand.deliver(1, msg::Stopped{Clock(end.value()), 1});
+  stand.deliver(1, msg::Idle{Clock(end.value())});
+  stand.stop(1, Clock(end.value()));
   const auto ended = stand.take<msg::RunEnded>();
   REQUIRE(ended.size() == 1);
   CHECK(ended[0].body.samples_trained == 120);
@@ -141,8 +141,8 @@ TEST_CASE("another pipeline completes the iterations of stages that stop at diff
   stand.start_all();
   REQUIRE(stand.request_lease(0, Iteration(0), {}));
   stand.deliver(kHost, msg::Leave{WorkerId(0)});
-  stand.deliver(0, msg::Stopped{Clock(2), 1});
-  stand.deliver(1, msg::Stopped{Clock(1), 1});
+  stand.stop(0, Clock(2));
+  stand.stop(1, Clock(1));
   const auto completing = stand.request_lease(2, Iteration(0), {});
   CHECK(positions(*completing) == std::pair<std::int64_t, std::int64_t>(2, 4));
   AppliedBuckets first_stage;

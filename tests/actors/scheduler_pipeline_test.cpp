@@ -42,7 +42,7 @@ TEST_CASE("a shard without parameters of a stage gets no message about that stag
   CHECK(stand.pairs_of(0).size() >= 3);
 }
 
-TEST_CASE("a pipeline starts when all shards have admitted all stages, with one start number") {
+TEST_CASE("a pipeline starts when all shards have admitted all stages, in one session") {
   SchedulerStand stand(piped_plan(2));
   stand.join(0);
   stand.join(1);
@@ -57,7 +57,7 @@ TEST_CASE("a pipeline starts when all shards have admitted all stages, with one 
   REQUIRE(starts.size() == 2);
   for (std::uint32_t i : {0u, 1u}) {
     CHECK(starts[i].to == address_of(WorkerId(i)));
-    CHECK(starts[i].body.number == 1);
+    CHECK(starts[i].session == Session(1));
     CHECK(starts[i].body.iteration == Iteration(0));
   }
   CHECK(stand.has_sent_nothing());  // all shards answered alike: no Raise
@@ -93,13 +93,16 @@ TEST_CASE("a pipeline in any state is evicted when one of its stages ends") {
         stand.start_all();
       }
       if (at == At::idle)
-        for (const std::uint32_t worker : {0u, 1u}) stand.deliver(worker, msg::Idle{{}, 1});
+        for (const std::uint32_t worker : {0u, 1u}) stand.deliver(worker, msg::Idle{{}});
       if (at == At::stopping) stand.deliver(kHost, msg::Interrupt{});
-      if (at == At::stopping) stand.deliver(1 - ended, msg::Stopped{{}, 1});
+      if (at == At::stopping) stand.stop(1 - ended);
       stand.forget();
       stand.end_worker(ended);
       CHECK(stand.happened<event::Evicted>() == Workers{0});
-      CHECK(stand.receivers_of<msg::Refused>() == Workers{0, 1});
+      // Before their Start, workers wait for one. The idle pipeline is being admitted: there are
+      // samples.
+      const bool started = at == At::running || at == At::stopping;
+      CHECK(stand.receivers_of<msg::Refused>() == (started ? Workers{0, 1} : Workers{}));
       Address last;
       const auto answer = all_fences_but_one(stand, last);
       CHECK(stand.pairs<msg::Remove>().empty());
@@ -134,7 +137,7 @@ TEST_CASE("each stage is fenced once at each shard, and each answer counts once"
   CHECK(stand.take<msg::Remove>().empty());
 }
 
-TEST_CASE("a pipeline is admitted again when all stages have joined under new incarnations") {
+TEST_CASE("a pipeline is admitted again, in the next session, when all stages have joined again") {
   SchedulerStand stand(piped_plan());
   stand.start_all();
   stand.end_worker(1);
@@ -150,18 +153,17 @@ TEST_CASE("a pipeline is admitted again when all stages have joined under new in
   const auto admits = stand.take<msg::Admit>();
   CHECK(admits.size() == stand.pairs_of(0).size());
   for (const auto& admit : admits) {
-    CHECK(admit.body.incarnation == (admit.body.worker == WorkerId(0) ? kRejoined : kRestarted));
+    CHECK(admit.body.session == Session(2));
     stand.deliver(admit.to, msg::Admitted{admit.body.worker, Iteration(0), admit.body.view});
   }
   const auto starts = stand.take<msg::Start>();
   REQUIRE(starts.size() == 2);
-  CHECK(starts[0].body.number == 2);
-  CHECK(starts[1].body.number == 2);
-  CHECK(starts[0].incarnation == kRejoined);
-  CHECK(starts[1].incarnation == kRestarted);
-  CHECK(stand.request_lease(0, Iteration(0), {}, kRejoined));
-  // Requests of the earlier incarnation are ignored.
-  CHECK_FALSE(stand.request_lease(0, Iteration(0), {}));
+  for (const auto& start : starts) CHECK(start.session == Session(2));
+  CHECK(starts[0].body.nonce == kRejoined);
+  CHECK(starts[1].body.nonce == kRestarted);
+  CHECK(stand.request_lease(0, Iteration(0), {}));
+  // Requests of the earlier session are ignored.
+  CHECK_FALSE(stand.request_lease(0, Iteration(0), {}, Session(1)));
 }
 
 TEST_CASE("a stage that joins again before the others waits for them, also during the fence") {
@@ -175,7 +177,7 @@ TEST_CASE("a stage that joins again before the others waits for them, also durin
   CHECK(stand.pairs<msg::Admit>() == stand.pairs_of(0));
 }
 
-TEST_CASE("delayed messages of earlier incarnations change nothing") {
+TEST_CASE("delayed messages of earlier sessions change nothing") {
   SchedulerStand stand(piped_plan());
   stand.start_all();
   stand.end_worker(1);
@@ -193,11 +195,11 @@ TEST_CASE("delayed messages of earlier incarnations change nothing") {
   stand.join(1, kRejoined);
   stand.join(0, kRejoined);
   CHECK(stand.has_sent_nothing());
-  stand.join(1, first_incarnation(3));
+  stand.join(1, first_nonce(3));
   CHECK(stand.pairs<msg::Admit>() == stand.pairs_of(0));
 }
 
-TEST_CASE("while a pipeline is fenced, the latest incarnation of a stage joins") {
+TEST_CASE("while a pipeline is fenced, the latest Join of a stage counts") {
   SchedulerStand stand(piped_plan());
   stand.start_all();
   stand.end_worker(1);
@@ -205,7 +207,8 @@ TEST_CASE("while a pipeline is fenced, the latest incarnation of a stage joins")
   stand.join(0, kRejoined);
   stand.join(1, kRestarted);
   stand.answer_fences();
-  for (const auto& admit : stand.take<msg::Admit>()) CHECK(admit.body.incarnation == kRestarted);
+  stand.answer_admits();
+  for (const auto& start : stand.take<msg::Start>()) CHECK(start.body.nonce == kRestarted);
   stand.forget();
   stand.join(0, kRestarted);
   CHECK(stand.has_sent_nothing());
@@ -231,7 +234,7 @@ TEST_CASE("a stage that ends while it waits is not joined") {
   CHECK(stand.pairs<msg::Admit>() == stand.pairs_of(0));
 }
 
-TEST_CASE("a new incarnation of a stage evicts the pipeline and joins the next one") {
+TEST_CASE("a Join of a stage in a running pipeline evicts the pipeline, and counts for the next") {
   for (const bool running : {true, false}) {
     SchedulerStand stand(piped_plan());
     if (running) {
@@ -246,21 +249,28 @@ TEST_CASE("a new incarnation of a stage evicts the pipeline and joins the next o
     CHECK(stand.pairs<msg::Fence>().empty());
     for (const auto& [worker, shard] : stand.pairs_of(0))
       stand.deliver(address_of(shard), msg::Fenced{worker, {}, {}});
-    CHECK(stand.take<msg::Evicted>().at(0).body.reason ==
-          "worker 1 (stage 1): a new life of it has begun");
+    CHECK(stand.take<msg::Evicted>().at(0).body.reason == "worker 1 (stage 1): it joins again");
     stand.join(0, kRejoined);
     CHECK(stand.pairs<msg::Admit>() == stand.pairs_of(0));
   }
 }
 
-TEST_CASE("a stage that is evicted before its Start joins under a new incarnation") {
+TEST_CASE("a stage whose pipeline is evicted before its Start need not join again") {
   SchedulerStand stand(piped_plan());
   stand.join(0);
+  SECTION("before all stages have joined") {}
+  SECTION("while the shards admit it") {
+    stand.join(1);
+    stand.forget();
+  }
   stand.evict_first_pipeline();
-  stand.join(0);
-  CHECK(stand.receivers_of<msg::Refused>() == Workers{0});
-  stand.join(0, kRejoined);
+  stand.join(0);  // a repeat
   CHECK(stand.has_sent_nothing());
+  stand.join(1, kRestarted);
+  for (const std::uint32_t worker : {2u, 3u}) stand.join(worker);
+  Pairs all = stand.pairs_of(0);
+  all.merge(stand.pairs_of(2));
+  CHECK(stand.pairs<msg::Admit>() == all);
 }
 
 TEST_CASE("a run ends without an incomplete pipeline, whose waiting stages are stopped") {
@@ -269,13 +279,12 @@ TEST_CASE("a run ends without an incomplete pipeline, whose waiting stages are s
   stand.evict_first_pipeline();
   stand.join(0, kRejoined);
   const Iteration end = stand.train_all(2);
-  for (const std::uint32_t worker : {2u, 3u})
-    stand.deliver(worker, msg::Idle{Clock(end.value()), 1});
+  for (const std::uint32_t worker : {2u, 3u}) stand.deliver(worker, msg::Idle{Clock(end.value())});
   CHECK(stand.receivers_of<msg::Stop>() == Workers{0, 2, 3});
   stand.forget();
-  stand.deliver(0, msg::Stopped{{}, 1}, kRejoined);
+  stand.stop(0);
   CHECK(stand.has_sent_nothing());
-  for (const std::uint32_t worker : {2u, 3u}) stand.deliver(worker, msg::Stopped{{}, 1});
+  for (const std::uint32_t worker : {2u, 3u}) stand.stop(worker);
   const auto ended = stand.take<msg::RunEnded>();
   REQUIRE(ended.size() == 1);
   CHECK(ended[0].body.reason == msg::RunEnded::Reason::finished);

@@ -6,14 +6,14 @@
 
 namespace leeway::test {
 
-TEST_CASE("a pipeline is idle when all its stages are idle after the same Start") {
+TEST_CASE("a pipeline is idle when all its stages are idle in the same session") {
   SchedulerStand stand(piped_plan());
   stand.start_all();
   REQUIRE(stand.request_lease(0, Iteration(0), {}));
   const Iteration end = stand.train_all(2);
-  const msg::Idle idle{Clock(end.value()), 1};
+  const msg::Idle idle{Clock(end.value())};
   stand.deliver(3, idle);
-  stand.deliver(2, msg::Idle{idle.clock, 2});  // names a Start that was never sent
+  stand.deliver(2, idle, Session(2));  // which was never begun
   CHECK(stand.pairs<msg::Remove>().empty());
   stand.deliver(2, idle);
   CHECK(stand.pairs<msg::Remove>() == stand.pairs_of(2));
@@ -21,13 +21,12 @@ TEST_CASE("a pipeline is idle when all its stages are idle after the same Start"
   CHECK(stand.has_sent_nothing());
 }
 
-TEST_CASE("an idle pipeline is admitted again when samples come back, with the next start number") {
+TEST_CASE("an idle pipeline is admitted again when samples come back, in the next session") {
   SchedulerStand stand(piped_plan());
   stand.start_all();
   REQUIRE(stand.request_lease(0, Iteration(0), {}));
   const Iteration end = stand.train_all(2);
-  for (const std::uint32_t worker : {2u, 3u})
-    stand.deliver(worker, msg::Idle{Clock(end.value()), 1});
+  for (const std::uint32_t worker : {2u, 3u}) stand.deliver(worker, msg::Idle{Clock(end.value())});
   stand.end_worker(0);
   stand.forget();
   for (const auto& [worker, shard] : stand.pairs_of(0))
@@ -36,13 +35,13 @@ TEST_CASE("an idle pipeline is admitted again when samples come back, with the n
   CHECK(asked.size() == stand.pairs_of(2).size());
   for (const auto& one : asked)
     stand.deliver(one.to, msg::Admitted{one.body.worker, end, one.body.view});
-  for (const auto& start : stand.take<msg::Start>()) CHECK(start.body.number == 2);
-  // An Idle for the earlier Start neither makes the pipeline idle nor confirms this Start.
+  for (const auto& start : stand.take<msg::Start>()) CHECK(start.session == Session(2));
+  // An Idle of the earlier session neither makes the pipeline idle nor confirms this Start.
   for (const std::uint32_t worker : {2u, 3u})
-    stand.deliver(worker, msg::Idle{Clock(end.value()), 1});
+    stand.deliver(worker, msg::Idle{Clock(end.value())}, Session(1));
   stand.reconnect(3);
   CHECK(stand.receivers_of<msg::Start>() == Workers{3});
-  stand.deliver(3, msg::Idle{Clock(end.value()), 2});
+  stand.deliver(3, msg::Idle{Clock(end.value())});
   CHECK(stand.take<msg::Remove>().size() == stand.pairs_of(0).size());
   CHECK(stand.request_lease(2, end, Clock(end.value()))->begin == 0);
 }
@@ -53,10 +52,10 @@ TEST_CASE("when a worker gets a Leave, its pipeline has left once all stages hav
   REQUIRE(stand.request_lease(0, Iteration(0), {}));
   stand.deliver(kHost, msg::Leave{WorkerId(1)});
   CHECK(stand.receivers_of<msg::Stop>() == Workers{0, 1});
-  stand.deliver(0, msg::Stopped{Clock(2), 1});
+  stand.stop(0, Clock(2));
   CHECK(stand.has_sent_nothing());
   CHECK(stand.happened<event::Left>().empty());
-  stand.deliver(1, msg::Stopped{Clock(2), 1});
+  stand.stop(1, Clock(2));
   CHECK(stand.happened<event::Left>() ==
         Workers{0, 1});  // the host waits for the worker of its Leave
   CHECK(stand.pairs<msg::Remove>() == stand.pairs_of(0));
@@ -76,7 +75,7 @@ TEST_CASE("when a worker gets a Leave, its pipeline has left once all stages hav
   // The earlier Stopped is ignored when they leave again.
   stand.deliver(kHost, msg::Leave{WorkerId(1)});
   stand.forget();
-  stand.deliver(0, msg::Stopped{{}, 1}, kRestarted);
+  stand.stop(0);
   CHECK(stand.has_sent_nothing());
 }
 
@@ -95,17 +94,17 @@ TEST_CASE("a pipeline that gets a Stop before its Start is not started") {
     else
       stand.deliver(kHost, msg::Interrupt{});
     CHECK(stand.receivers_of<msg::Stop>() == (leaves ? Workers{0, 1} : Workers{0, 1, 2, 3}));
-    stand.deliver(0, msg::Stopped{{}, 1}, kRejoined);  // worker 0 would ignore a Start
+    stand.stop(0);  // worker 0 would ignore a Start
     for (const auto& one : asked)
       stand.deliver(one.to, msg::Admitted{one.body.worker, {}, one.body.view});
     CHECK(stand.receivers_of<msg::Start>().empty());
     stand.reconnect(1);  // the Stop was lost
     CHECK(stand.receivers_of<msg::Start>().empty());
     CHECK(stand.receivers_of<msg::Stop>() == Workers{1});
-    stand.deliver(1, msg::Stopped{{}, 1}, kRestarted);
+    stand.stop(1);
     CHECK(stand.pairs<msg::Remove>() == stand.pairs_of(0));
     if (!leaves)
-      for (const std::uint32_t worker : {2u, 3u}) stand.deliver(worker, msg::Stopped{{}, 1});
+      for (const std::uint32_t worker : {2u, 3u}) stand.stop(worker);
     CHECK(stand.take<msg::RunEnded>().size() == (leaves ? 0 : 1));
   }
 }
@@ -115,14 +114,13 @@ TEST_CASE("an idle pipeline that leaves is not admitted again") {
   stand.start_all();
   REQUIRE(stand.request_lease(0, Iteration(0), {}));
   const Iteration end = stand.train_all(2);
-  for (const std::uint32_t worker : {2u, 3u})
-    stand.deliver(worker, msg::Idle{Clock(end.value()), 1});
+  for (const std::uint32_t worker : {2u, 3u}) stand.deliver(worker, msg::Idle{Clock(end.value())});
   stand.deliver(kHost, msg::Leave{WorkerId(2)});
   stand.evict_first_pipeline();
   CHECK(stand.take<msg::Admit>().empty());
 }
 
-TEST_CASE("answers to an Admit of an earlier incarnation are ignored") {
+TEST_CASE("answers to an Admit of an earlier session are ignored") {
   SchedulerStand stand(piped_plan());
   stand.start_all();
   stand.evict_first_pipeline();
@@ -130,10 +128,10 @@ TEST_CASE("answers to an Admit of an earlier incarnation are ignored") {
   stand.join(1, kRestarted);
   const auto earlier = stand.take<msg::Admit>();
   stand.deliver(kHost, msg::Leave{WorkerId(0)});
-  stand.deliver(0, msg::Stopped{{}, 1}, kRejoined);
-  stand.deliver(1, msg::Stopped{{}, 1}, kRestarted);
+  stand.stop(0);
+  stand.stop(1);
   stand.join(0, kRestarted);
-  stand.join(1, first_incarnation(3));
+  stand.join(1, first_nonce(3));
   const auto asked = stand.take<msg::Admit>();
   REQUIRE(asked.size() == earlier.size());
   for (const auto& one : earlier)
@@ -149,10 +147,10 @@ TEST_CASE("answers to an Admit of an earlier incarnation are ignored") {
 TEST_CASE("a Stopped without a Stop changes nothing") {
   SchedulerStand stand(piped_plan());
   stand.start_all();
-  stand.deliver(1, msg::Stopped{{}, 1});
+  stand.stop(1);
   stand.deliver(kHost, msg::Leave{WorkerId(0)});
   stand.forget();
-  stand.deliver(0, msg::Stopped{{}, 1});
+  stand.stop(0);
   CHECK(stand.has_sent_nothing());
 }
 
@@ -160,7 +158,7 @@ TEST_CASE("the run fails when the last pipeline leaves") {
   SchedulerStand stand(piped_plan(2));
   stand.start_all();
   stand.deliver(kHost, msg::Leave{WorkerId(0)});
-  for (const std::uint32_t worker : {0u, 1u}) stand.deliver(worker, msg::Stopped{{}, 1});
+  for (const std::uint32_t worker : {0u, 1u}) stand.stop(worker);
   CHECK(stand.end_text() ==
         "no worker is left to make a pipeline of; the last to end was that of worker 0: it was "
         "asked to leave");
@@ -174,13 +172,13 @@ TEST_CASE("a worker may get a Leave while its pipeline is gone") {
   stand.deliver(kHost, msg::Leave{WorkerId(0)});
   CHECK(stand.receivers_of<msg::Stop>() == Workers{0});
   CHECK(stand.happened<event::Left>() == Workers{0, 1});
-  stand.deliver(0, msg::Stopped{{}, 1}, kRejoined);
+  stand.stop(0);
   stand.forget();
   stand.join(1, kRestarted);  // one stage is not enough
   CHECK(stand.has_sent_nothing());
   stand.deliver(kHost, msg::Interrupt{});
   CHECK(stand.receivers_of<msg::Stop>() == Workers{1, 2, 3});
-  for (const std::uint32_t worker : {2u, 3u}) stand.deliver(worker, msg::Stopped{{}, 1});
+  for (const std::uint32_t worker : {2u, 3u}) stand.stop(worker);
   CHECK(stand.take<msg::RunEnded>().size() == 1);
 }
 
@@ -188,7 +186,7 @@ TEST_CASE("a pipeline whose stage ends while it leaves has left") {
   SchedulerStand stand(piped_plan());
   stand.start_all();
   stand.deliver(kHost, msg::Leave{WorkerId(0)});
-  stand.deliver(0, msg::Stopped{{}, 1});
+  stand.stop(0);
   stand.end_worker(1);
   stand.answer_fences();
   CHECK(stand.happened<event::Left>() == Workers{0, 1});
@@ -213,7 +211,7 @@ TEST_CASE("a lease that an idle worker has not read goes back") {
   REQUIRE(unseen);
   CHECK(unseen->begin == lost->begin);
   stand.events<event::LeaseReturned>();
-  stand.deliver(0, msg::Idle{trained, 1});
+  stand.deliver(0, msg::Idle{trained});
   const auto returned = stand.events<event::LeaseReturned>();
   REQUIRE(returned.size() == 1);
   CHECK((returned[0].begin == lost->begin && returned[0].end == lost->end));
@@ -225,7 +223,7 @@ TEST_CASE("a lease that an idle worker has not read goes back") {
   const auto again = stand.request_lease(0, later, Clock(later.value()));
   REQUIRE(again);
   CHECK((again->begin == lost->begin && again->end == lost->end));
-  stand.deliver(0, msg::Idle{Clock(later.value() + 1), 2});
+  stand.deliver(0, msg::Idle{Clock(later.value() + 1)});
   CHECK(stand.receivers_of<msg::Stop>() == Workers{0});  // all is trained
 }
 
@@ -237,7 +235,7 @@ TEST_CASE("a stage that stops before it has received its Start ends its pipeline
   REQUIRE(stand.request_lease(0, Iteration(0), {}));
   stand.deliver(kHost, msg::Interrupt{});
   CHECK(stand.receivers_of<msg::Stop>() == Workers{0, 1});
-  stand.deliver(1, msg::Stopped{});
+  stand.deliver(1, msg::Stopped{{}, first_nonce(1)}, Session(0));
   CHECK(stand.happened<event::Evicted>() == Workers{0});
   CHECK(stand.receivers_of<msg::Refused>() == Workers{0, 1});
   stand.answer_fences();
@@ -251,7 +249,7 @@ TEST_CASE("a run is stopped while a pipeline is broken") {
   stand.forget();
   stand.deliver(kHost, msg::Interrupt{});
   CHECK(stand.receivers_of<msg::Stop>() == Workers{2, 3});
-  for (const std::uint32_t worker : {2u, 3u}) stand.deliver(worker, msg::Stopped{{}, 1});
+  for (const std::uint32_t worker : {2u, 3u}) stand.stop(worker);
   stand.join(0, kRejoined);
   CHECK(stand.take<msg::RunEnded>().empty());  // the shards have not answered the Fence
   for (const auto& [worker, shard] : stand.pairs_of(0))
@@ -265,9 +263,9 @@ TEST_CASE("a pipeline that stops counts the iterations that all its stages have"
   stand.start_all();
   REQUIRE(stand.request_lease(0, Iteration(0), {})->iterations() >= 3);
   stand.deliver(kHost, msg::Interrupt{});
-  stand.deliver(0, msg::Stopped{Clock(3), 1});
+  stand.stop(0, Clock(3));
   CHECK(stand.take<msg::RunEnded>().empty());
-  stand.deliver(1, msg::Stopped{Clock(2), 1});
+  stand.stop(1, Clock(2));
   CHECK(stand.take<msg::RunEnded>().at(0).body.samples_trained == 2 * 2);
 }
 
@@ -276,11 +274,11 @@ TEST_CASE("a run may be stopped before all stages have joined") {
   stand.join(1);
   stand.deliver(kHost, msg::Interrupt{});
   CHECK(stand.receivers_of<msg::Stop>() == Workers{0, 1});
-  stand.deliver(1, msg::Stopped{{}, 1});
+  stand.stop(1);
   stand.join(0);
   CHECK(stand.receivers_of<msg::Stop>() == Workers{0});
   CHECK(stand.has_sent_nothing());
-  stand.deliver(0, msg::Stopped{{}, 1});
+  stand.stop(0);
   CHECK(stand.take<msg::RunEnded>().size() == 1);
 }
 
@@ -304,7 +302,7 @@ TEST_CASE("messages that were lost with a link are sent again to their stage") {
   CHECK(stand.has_sent_nothing());
   stand.reconnect(1);
   CHECK(stand.receivers_of<msg::Start>() == Workers{1});
-  stand.deliver(1, msg::Idle{{}, 1});
+  stand.deliver(1, msg::Idle{{}});
   stand.reconnect(1);
   CHECK(stand.has_sent_nothing());
   // A stage that sends no messages would never be refused.
@@ -332,7 +330,7 @@ TEST_CASE("a loss that is not finite, reported by the last stage, ends the run")
   stand.deliver(1,
                 msg::Diverged{Iteration(4), std::numeric_limits<double>::infinity(), "the loss"});
   CHECK(stand.receivers_of<msg::Stop>() == Workers{0, 1});
-  for (const std::uint32_t worker : {0u, 1u}) stand.deliver(worker, msg::Stopped{{}, 1});
+  for (const std::uint32_t worker : {0u, 1u}) stand.stop(worker);
   CHECK(stand.end_text().find(
             "pipeline 0 stage 1 (worker 1): the loss became infinite in iteration 4") == 0);
 }
@@ -352,7 +350,7 @@ TEST_CASE("the description of a hanging run names each stage") {
   stand.start_all();
   stand.evict_first_pipeline();
   stand.join(0, kRejoined);
-  stand.deliver(3, msg::Idle{{}, 1});
+  stand.deliver(3, msg::Idle{{}});
   CHECK(stand.describe() ==
         "scheduler training, worker 0 gone (stages waits, ended), worker 2 running (stages there, "
         "idle)");

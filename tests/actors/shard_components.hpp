@@ -88,7 +88,7 @@ class RecordingSink final : public PushSink {
 inline Contribution push_of(WorkerId worker, std::int64_t iteration, std::uint32_t bucket = 0,
                             bool empty = false) {
   Contribution push{.worker = worker,
-                    .incarnation = Incarnation(1),
+                    .session = Session(1),
                     .iteration = Iteration(iteration),
                     .bucket = bucket,
                     .shard_bucket = bucket};
@@ -106,7 +106,7 @@ inline std::shared_ptr<const Job> one_shard_job() {
 /// Workers 0 to count - 1, at iteration 0.
 inline void admit_workers(ClockTable& clocks, std::uint32_t count) {
   for (std::uint32_t worker = 0; worker < count; ++worker)
-    clocks.admit(WorkerId(worker), Incarnation(1), Iteration(0));
+    clocks.admit(WorkerId(worker), Session(1), Iteration(0));
 }
 
 }  // namespace leeway::test

@@ -59,7 +59,7 @@ TEST_CASE("a fence reports a whole iteration by the clock, before it is applied"
   scene.finish();
 }
 
-TEST_CASE("a tied gradient of an earlier incarnation does not pair with one of the next") {
+TEST_CASE("a tied gradient of an earlier session does not pair with one of the next") {
   ShardScene scene(job_of(tied_plan(2)));
   scene.admit_all();
   const std::uint32_t of_first = tied_bucket(scene, kFirst), of_last = tied_bucket(scene, kLast);
@@ -69,7 +69,7 @@ TEST_CASE("a tied gradient of an earlier incarnation does not pair with one of t
   scene.pause_work();  // the released gradient stays in the queue of its bucket
   for (const WorkerId worker : {kFirst, kLast}) scene.fence(worker);
   for (const WorkerId worker : {kFirst, kLast}) scene.remove(worker);
-  for (const WorkerId worker : {kFirst, kLast}) scene.admit(worker, 0, Incarnation(2));
+  for (const WorkerId worker : {kFirst, kLast}) scene.admit(worker, 0, Session(2));
   scene.resume_work();
   REQUIRE((scene.pull(kFirst, 0) && scene.pull(kLast, 0)));
   scene.push_empty(kFirst, 0, of_first);
@@ -124,7 +124,7 @@ TEST_CASE(
   scene.remove(partial);
   scene.remove(straggler);
   SECTION("a new worker completes the round") {
-    scene.admit(straggler, 0, Incarnation(2));
+    scene.admit(straggler, 0, Session(2));
     REQUIRE(scene.pull(straggler, 0));
     scene.push_all(straggler, 0);
     CHECK(scene.applied(whole).size() == buckets);

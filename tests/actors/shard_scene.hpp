@@ -61,9 +61,9 @@ class ShardScene final : private Outbox {
     return job_->stages->share_of(worker).at[id_.value()];
   }
 
-  void tell(Address from, Body body, Incarnation incarnation = Incarnation(1)) {
+  void tell(Address from, Body body, Session session = Session(1)) {
     const sim::Letter letter(from, address_of(id_),
-                             encode({.incarnation = incarnation, .body = std::move(body)}));
+                             encode({.session = session, .body = std::move(body)}));
     now_ = now_ + microseconds(1);
     observers_.sent(now_, letter);
     observers_.delivered(now_, letter);
@@ -73,10 +73,9 @@ class ShardScene final : private Outbox {
 
   // ---- the scheduler ----
 
-  void admit(WorkerId worker, std::int64_t iteration = 0,
-             Incarnation incarnation = Incarnation(1)) {
-    lives_[worker] = incarnation;
-    tell(kScheduler, msg::Admit{worker, incarnation, Iteration(iteration), next_view()});
+  void admit(WorkerId worker, std::int64_t iteration = 0, Session session = Session(1)) {
+    sessions_[worker] = session;
+    tell(kScheduler, msg::Admit{worker, session, Iteration(iteration), next_view()});
   }
   /// Admits every worker that has blocks here.
   void admit_all() {
@@ -98,7 +97,7 @@ class ShardScene final : private Outbox {
 
   /// True if the pull is answered at once.
   bool pull(WorkerId worker, std::int64_t iteration, std::int64_t own_clock) {
-    tell(address_of(worker), msg::Pull{Iteration(iteration), Clock(own_clock)}, lives_[worker]);
+    tell(address_of(worker), msg::Pull{Iteration(iteration), Clock(own_clock)}, sessions_[worker]);
     return answered(worker, iteration);
   }
   bool pull(WorkerId worker, std::int64_t iteration) { return pull(worker, iteration, iteration); }
@@ -124,12 +123,12 @@ class ShardScene final : private Outbox {
     return push;
   }
   void push(WorkerId worker, msg::Push push) {
-    tell(address_of(worker), std::move(push), lives_[worker]);
+    tell(address_of(worker), std::move(push), sessions_[worker]);
   }
   /// Sends a push that violates the protocol and hides it from the checkers. Returns the refusal.
   std::string push_unseen(WorkerId worker, msg::Push push) {
     shard_.on_message(address_of(worker),
-                      encode({.incarnation = lives_[worker], .body = std::move(push)}), *this);
+                      encode({.session = sessions_[worker], .body = std::move(push)}), *this);
     return refusal(address_of(worker));
   }
   void push(WorkerId worker, std::int64_t iteration, std::uint32_t bucket) {
@@ -246,7 +245,7 @@ class ShardScene final : private Outbox {
   bool paused_ = false;
   std::deque<std::shared_ptr<Work>> work_;
   std::vector<sim::Letter> sent_;
-  std::map<WorkerId, Incarnation> lives_;
+  std::map<WorkerId, Session> sessions_;
   std::map<std::pair<WorkerId, std::int64_t>, std::vector<msg::BlockData>> pulled_;
   std::map<WorkerId, std::vector<std::uint32_t>> applied_;
 };

@@ -147,7 +147,7 @@ TEST_CASE("the pushes of a worker that returns are not part of a pending snapsho
   scene.clocks.fence(kA);
   scene.clocks.remove(kA);
   scene.snapshots.admitted(kA, Iteration(1));
-  scene.clocks.admit(kA, Incarnation(2), Iteration(1));
+  scene.clocks.admit(kA, Session(2), Iteration(1));
   scene.push(kA, 1);
   scene.push(kB, 0);
   scene.compute_all();

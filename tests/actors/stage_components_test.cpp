@@ -115,7 +115,7 @@ TEST_CASE("inputs keep a valid tensor until it is used, and ignore a repeated on
   StageInputs inputs(middle);
   const MicroBatchKey key{Iteration(5), 1, 1};
   CHECK_FALSE(inputs.activation(key));
-  msg::Activation activation{1, Iteration(5), 1, 1, tensor({2, 4})};
+  msg::Activation activation{Iteration(5), 1, 1, tensor({2, 4})};
   msg::Activation repeat = activation;
   CHECK(inputs.receive(worker(3), activation, 2).empty());
   const Blob* const kept = inputs.activation(key);
@@ -126,7 +126,7 @@ TEST_CASE("inputs keep a valid tensor until it is used, and ignore a repeated on
   CHECK_FALSE(inputs.activation(key));
 
   CHECK_FALSE(inputs.take_gradient(key));
-  msg::OutputGradient gradient{1, Iteration(5), 1, 1, tensor({2, 7}), Clock(0)};
+  msg::OutputGradient gradient{Iteration(5), 1, 1, tensor({2, 7}), Clock(0)};
   CHECK(inputs.receive(worker(5), gradient, 2).empty());
   CHECK(inputs.take_gradient(key)->size() == 14 * sizeof(float));
   CHECK_FALSE(inputs.take_gradient(key));
@@ -138,7 +138,7 @@ TEST_CASE("inputs refuse a tensor of another chunk, sender, iteration, micro-bat
   StageInputs inputs(middle), of_first(first);
   const auto refusal = [&](Address from, std::uint32_t chunk, std::optional<std::int64_t> samples,
                            const Shape& shape) {
-    msg::Activation activation{1, Iteration(5), 1, chunk, tensor(shape)};
+    msg::Activation activation{Iteration(5), 1, chunk, tensor(shape)};
     return inputs.receive(from, activation, samples);
   };
   CHECK_THAT(refusal(worker(3), 0, 2, {2, 4}), Contains("activation: chunk 0 is not here"));
@@ -149,7 +149,7 @@ TEST_CASE("inputs refuse a tensor of another chunk, sender, iteration, micro-bat
   CHECK_THAT(refusal(worker(3), 1, 2, {2, 5}), Contains("not"));
   CHECK(refusal(worker(3), 1, 2, {2, 4}).empty());
   // The first chunk has no parameters, so its gradient has no elements.
-  msg::OutputGradient gradient{1, Iteration(5), 1, 0, tensor({2, 4}), Clock(0)};
+  msg::OutputGradient gradient{Iteration(5), 1, 0, tensor({2, 4}), Clock(0)};
   CHECK_THAT(of_first.receive(worker(4), gradient, 2), Contains("gradient: the tensor"));
   gradient.tensor = tensor(Shape{0});
   CHECK(of_first.receive(worker(4), gradient, 2).empty());
@@ -160,7 +160,7 @@ TEST_CASE("inputs discard the tensors of earlier iterations") {
   const StagePosition middle(job, WorkerId(4));
   StageInputs inputs(middle);
   for (const int iteration : {4, 5}) {
-    msg::Activation activation{1, Iteration(iteration), 2, 1, tensor({2, 4})};
+    msg::Activation activation{Iteration(iteration), 2, 1, tensor({2, 4})};
     REQUIRE(inputs.receive(worker(3), activation, 2).empty());
   }
   inputs.forget_below(Iteration(5));
@@ -170,12 +170,12 @@ TEST_CASE("inputs discard the tensors of earlier iterations") {
   CHECK_FALSE(inputs.activation({Iteration(5), 2, 1}));
 }
 
-TEST_CASE("a middle stage sends to both neighbours, with the start number of its Start") {
+TEST_CASE("a middle stage sends to both neighbours, in its session") {
   const auto job = pipeline_job();
   const StagePosition middle(job, WorkerId(4));
   StageSender sender(middle);
   RecordingOutbox out;
-  sender.begin(Incarnation(7), 9);
+  sender.begin(Session(7));
   sender.send_mini_batch(Iteration(5), leased(6), out);
   sender.send_no_more(Iteration(6), out);
   sender.send_given_up(Iteration(6), out);
@@ -185,10 +185,9 @@ TEST_CASE("a middle stage sends to both neighbours, with the start number of its
   const std::vector<Address> receivers{worker(5), worker(5), worker(3), worker(5), worker(3)};
   for (std::size_t i = 0; i < 5; ++i) {
     CHECK(out.sent[i].first == receivers[i]);
-    CHECK(out.sent[i].second.incarnation == Incarnation(7));
+    CHECK(out.sent[i].second.session == Session(7));
   }
   const auto& mini_batch = std::get<msg::MiniBatch>(out.sent[0].second.body);
-  CHECK(mini_batch.start == 9);
   CHECK(mini_batch.begin == 10);
   CHECK(mini_batch.end == 16);
   CHECK(mini_batch.applied.size() == 1);

@@ -116,7 +116,7 @@ TEST_CASE("a pipeline whose node leaves returns when another node joins") {
   CHECK_THAT(nodes[2].process().err(), Contains("the workers here have left it"));
   Listener joined({kBin + "/leeway", "join", program.name(), "--listen", "127.0.0.1:0"});
   CHECK(program.prints("worker 3 continues at node " + joined.name()));
-  // The other stage has stopped too, and begins its next life on the same node.
+  // The other stage has stopped too, and is launched again on the same node.
   CHECK(program.prints("worker 2 continues at node " + nodes[1].name()));
   CHECK(program.prints("pipeline 1 (workers 2 to 3) is back"));
   interrupt_later(program.process(), folder / "run", kPipelineSamples);

@@ -246,7 +246,7 @@ TEST_CASE("every sample is trained once when workers crash, return, join later a
   REQUIRE(result.ok());
   CHECK(result.samples_trained == 60 * 60);
   CHECK(result.totals.last.malformed == 0);
-  // Totals include all lives of a worker.
+  // Totals include all launches of a worker.
   for (const auto& worker : result.totals.workers) CHECK(worker.samples > 100);
   CHECK(result.totals.workers[1].end == "fault of the plan: crash");
   CHECK(result.totals.workers[1].back);

@@ -131,11 +131,11 @@ class Cluster : public Audience {
     made.node.send = [this, node](NodeIndex to_node, Address from, Address to, Message message) {
       send(node, to_node.value(), {from, to, std::move(message)});
     };
-    made.node.on_end = [this, node](Address actor, std::uint32_t life, const EndReason& reason) {
-      to_others(node, [&](NodeHost& other) { other.ended(actor, life, reason); });
+    made.node.on_end = [this, node](Address actor, std::uint32_t launch, const EndReason& reason) {
+      to_others(node, [&](NodeHost& other) { other.ended(actor, launch, reason); });
     };
-    made.node.on_life = [this, node](WorkerId worker, std::uint32_t life) {
-      to_others(node, [&](NodeHost& other) { other.moved(worker, NodeIndex(node), life); });
+    made.node.on_launch = [this, node](WorkerId worker, std::uint32_t launch) {
+      to_others(node, [&](NodeHost& other) { other.moved(worker, NodeIndex(node), launch); });
     };
     return made;
   }

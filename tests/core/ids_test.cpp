@@ -40,7 +40,7 @@ static_assert(Mixes<WorkerId, WorkerId> && Mixes<Clock, Clock>);
 
 // Different kinds do not mix.
 static_assert(!Mixes<WorkerId, ShardId> && !Mixes<WorkerId, BlockId>);
-static_assert(!Mixes<ShardId, BlockId> && !Mixes<WorkerId, Incarnation>);
+static_assert(!Mixes<ShardId, BlockId> && !Mixes<WorkerId, Session>);
 static_assert(!Mixes<LeaseId, View>);
 static_assert(!Mixes<Iteration, Clock> && !Mixes<Iteration, Version>);
 static_assert(!Mixes<Clock, Version> && !Mixes<Clock, Epoch> && !Mixes<Iteration, Epoch>);

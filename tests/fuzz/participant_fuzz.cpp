@@ -63,7 +63,7 @@ class PeersOutbox final : public NullOutbox {
   void send(Address to, Message message) override {
     auto sent = decode(message);
     if (!sent) return;  // a hostile Start can make the iteration exceed all limits
-    if (std::holds_alternative<msg::Join>(sent->body)) incarnation = sent->incarnation;
+    if (const auto* join = std::get_if<msg::Join>(&sent->body)) nonce = join->nonce;
     if (sent_.size() < 1000) sent_.emplace_back(to, std::move(*sent));
   }
   std::optional<std::pair<Address, Envelope>> next() {
@@ -73,7 +73,8 @@ class PeersOutbox final : public NullOutbox {
     return first;
   }
 
-  Incarnation incarnation{1};
+  JoinNonce nonce;  // of its last Join
+  Session session;  // of the last honest Start
 
  private:
   std::deque<std::pair<Address, Envelope>> sent_;
@@ -92,8 +93,8 @@ class Peers {
     const bool starts = std::holds_alternative<msg::Join>(envelope.body) ||
                         std::holds_alternative<msg::Idle>(envelope.body);
     if (starts) {
-      start_ = msg::Start{at_, start_.number + 1};
-      deliver(kScheduler, start_, role, out);
+      out.session = Session(out.session.value() + 1);
+      deliver(kScheduler, msg::Start{at_, out.nonce}, role, out);
     } else if (const auto* pull = std::get_if<msg::Pull>(&envelope.body)) {
       deliver(to, weights(ShardId(to.index), pull->iteration), role, out);
     } else if (const auto* push = std::get_if<msg::Push>(&envelope.body)) {
@@ -105,8 +106,8 @@ class Peers {
               out);
     } else if (const auto* output = std::get_if<msg::Activation>(&envelope.body)) {
       deliver(to,
-              msg::OutputGradient{start_.number, output->iteration, output->micro_batch,
-                                  output->chunk - 1, like(output->tensor), Clock()},
+              msg::OutputGradient{output->iteration, output->micro_batch, output->chunk - 1,
+                                  like(output->tensor), Clock()},
               role, out);
     }
   }
@@ -117,7 +118,7 @@ class Peers {
     if (stage == 0) return;
     const Address before = address_of(WorkerId(id_.value() - 1));
     const std::uint32_t batch = job_->plan.batch;
-    deliver(before, msg::MiniBatch{start_.number, at_, Epoch(0), 0, batch, batch, {}}, role, out);
+    deliver(before, msg::MiniBatch{at_, Epoch(0), 0, batch, batch, {}}, role, out);
     for (auto chunk = stage; chunk < stages.chunks().size(); chunk += stages.count())
       for (std::uint32_t i = 0; i < job_->plan.micro_batches; ++i)
         deliver(before, activation(i, chunk), role, out);
@@ -127,7 +128,7 @@ class Peers {
  private:
   template <class T>
   void deliver(Address from, T body, Role& role, PeersOutbox& out) {
-    role.on_message(from, encode({.incarnation = out.incarnation, .body = std::move(body)}), out);
+    role.on_message(from, encode({.session = out.session, .body = std::move(body)}), out);
   }
   msg::Weights weights(ShardId shard, Iteration iteration) const {
     msg::Weights answer{.iteration = iteration};
@@ -142,11 +143,7 @@ class Peers {
     const auto& range = job_->stages->chunks()[chunk];
     const std::int64_t samples = job_->plan.batch / job_->plan.micro_batches;
     const std::int64_t width = job_->model->output_of(range.first - 1).count();
-    return {start_.number,
-            at_,
-            micro_batch,
-            chunk,
-            {DType::f32, Shape{samples, width}, zeros(samples * width)}};
+    return {at_, micro_batch, chunk, {DType::f32, Shape{samples, width}, zeros(samples * width)}};
   }
   static msg::StageTensor like(const msg::StageTensor& tensor) {
     return {tensor.dtype, tensor.shape, zeros(tensor.shape.count())};
@@ -159,7 +156,6 @@ class Peers {
 
   std::shared_ptr<const Job> job_;
   WorkerId id_;
-  msg::Start start_;
   Iteration at_;
 };
 
@@ -181,7 +177,7 @@ void run(std::span<const std::uint8_t> input) {
       peers.mini_batch(*role, out);
     } else if (choice < 240) {
       const Address from = bytes.address();
-      Envelope envelope{.incarnation = choice < 232 ? out.incarnation : Incarnation(choice % 4)};
+      Envelope envelope{.session = choice < 232 ? out.session : Session(choice % 4)};
       envelope.body = bytes.body();
       role->on_message(from, encode(envelope), out);
     } else if (choice < 248) {

@@ -76,7 +76,7 @@ void run(std::span<const std::uint8_t> input) {
     const std::uint8_t choice = bytes.byte();
     if (choice < 240) {
       const Address from = bytes.address();
-      Envelope envelope{.incarnation = Incarnation(choice < 200 ? 1 : choice % 4)};
+      Envelope envelope{.session = Session(choice < 200 ? 1 : choice % 4)};
       envelope.body = bytes.body();
       role->on_message(from, encode(envelope), out);
     } else if (choice < 248) {

@@ -48,11 +48,11 @@ TEST_CASE("a loss that is NaN arrives unchanged") {
   CHECK(std::isnan(std::get<msg::Diverged>(got.body).loss));
 }
 
-TEST_CASE("incarnations and placement of an envelope are 1 by default") {
+TEST_CASE("sessions and placement of an envelope are 1 by default") {
   const Envelope got = must(decode(encode({.body = msg::Join{}})));
-  CHECK(got.incarnation == Incarnation(1));
+  CHECK(got.session == Session(1));
   CHECK(got.placement == 1);
-  CHECK(got.shard_incarnation == Incarnation(1));
+  CHECK(got.shard_session == Session(1));
 }
 
 TEST_CASE("a message holds references to its tensors, not copies") {

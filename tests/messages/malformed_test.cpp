@@ -19,7 +19,7 @@ msg::Push push() {
   return {Iteration(1), 0, 1, msg::Push::Kind::gradient, 1, 8, {block()}, {}};
 }
 msg::MiniBatch mini_batch() {
-  return {1, Iteration(3), Epoch(0), 10, 20, 40, {{0, 1, 2}, {1, 0, 0}}};
+  return {Iteration(3), Epoch(0), 10, 20, 40, {{0, 1, 2}, {1, 0, 0}}};
 }
 msg::StageTensor tensor(Shape shape = {2, 3}) {
   return {DType::f32, shape, Blob::allocate(24)};
@@ -136,13 +136,13 @@ TEST_CASE("errors in messages between stages name the field") {
         "mini batch: applied must be ascending, stage 0, shard 1, bucket 2 comes after stage 1, "
         "shard "
         "0, bucket 0");
-  CHECK(error_of(msg::NoMore{1, Iteration(-1)}) == "no more: iteration is -1, must be 0 or more");
-  CHECK(error_of(msg::GivenUp{1, Iteration(-1)}) == "given up: iteration is -1, must be 0 or more");
+  CHECK(error_of(msg::NoMore{Iteration(-1)}) == "no more: iteration is -1, must be 0 or more");
+  CHECK(error_of(msg::GivenUp{Iteration(-1)}) == "given up: iteration is -1, must be 0 or more");
 }
 
 TEST_CASE("errors in activations and gradients name the field of the message or the tensor") {
-  msg::Activation activation{1, Iteration(2), 3, 4, tensor()};
-  msg::OutputGradient gradient{1, Iteration(2), 3, 4, tensor(), Clock(1)};
+  msg::Activation activation{Iteration(2), 3, 4, tensor()};
+  msg::OutputGradient gradient{Iteration(2), 3, 4, tensor(), Clock(1)};
   CHECK(error_of(activation) == "");
   CHECK(error_of(gradient) == "");
   activation.iteration = Iteration(-1);
@@ -151,11 +151,11 @@ TEST_CASE("errors in activations and gradients name the field of the message or 
   CHECK(error_of(gradient) == "output gradient: clock is -1, must be 0 or more");
   gradient.iteration = Iteration(-1);
   CHECK(error_of(gradient) == "output gradient: iteration is -1, must be 0 or more");
-  activation = {1, Iteration(2), 3, 4, tensor({2, 4})};
+  activation = {Iteration(2), 3, 4, tensor({2, 4})};
   CHECK(error_of(activation) == "activation: tensor needs 32 bytes, its blob has 24");
   activation.tensor = tensor({-2, 3});
   CHECK(error_of(activation) == "activation: tensor.shape has the negative extent -2");
-  gradient = {1, Iteration(2), 3, 4, tensor(), Clock(1)};
+  gradient = {Iteration(2), 3, 4, tensor(), Clock(1)};
   CHECK(error_of(Message(words_of(encode({.body = gradient})), {})) ==
         "output gradient: tensor.blob is 0, must be below 0");
   gradient.tensor.dtype = static_cast<DType>(5);

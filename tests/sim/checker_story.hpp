@@ -22,11 +22,11 @@ class Story {
       : observers_(std::move(observers)) {}
 
   void emits(Address actor, const Event& event) { observers_.event(tick(), actor, event); }
-  void sends(Address from, Address to, Body body, Incarnation incarnation = Incarnation(1)) {
-    observers_.sent(tick(), letter(from, to, std::move(body), incarnation));
+  void sends(Address from, Address to, Body body, Session session = Session(1)) {
+    observers_.sent(tick(), letter(from, to, std::move(body), session));
   }
-  void delivers(Address from, Address to, Body body, Incarnation incarnation = Incarnation(1)) {
-    observers_.delivered(tick(), letter(from, to, std::move(body), incarnation));
+  void delivers(Address from, Address to, Body body, Session session = Session(1)) {
+    observers_.delivered(tick(), letter(from, to, std::move(body), session));
   }
   void ends(Address actor) { observers_.ended(tick(), actor); }
   void run_ends(const RunTotals& totals) { observers_.run_ended(totals); }
@@ -49,7 +49,7 @@ class Story {
   void applied(WorkerId worker, std::int64_t iteration, std::uint32_t bucket = 0,
                std::uint32_t samples = 1) {
     emits(kShard, event::BucketApplied{.worker = worker,
-                                       .incarnation = Incarnation(1),
+                                       .session = Session(1),
                                        .iteration = Iteration(iteration),
                                        .bucket = bucket,
                                        .samples = samples});
@@ -60,8 +60,8 @@ class Story {
 
  private:
   Instant tick() { return now_ = now_ + milliseconds(1); }
-  static Letter letter(Address from, Address to, Body body, Incarnation incarnation) {
-    return {from, to, encode({.incarnation = incarnation, .body = std::move(body)})};
+  static Letter letter(Address from, Address to, Body body, Session session) {
+    return {from, to, encode({.session = session, .body = std::move(body)})};
   }
   Observers observers_;
   Instant now_;

@@ -132,12 +132,11 @@ TEST_CASE("an answer without a pull, or to a worker that is not admitted, is cau
         "iteration 0 answered to a worker that is not admitted");
 }
 
-TEST_CASE("a bucket applied twice is caught, unless the incarnations differ") {
+TEST_CASE("a bucket applied twice is caught, unless the sessions differ") {
   auto story = story_of<ExactlyOnceChecker>();
   for (const std::int64_t iteration : {0, 1, 3, 2}) story.applied(kA, iteration);
-  story.emits(kShard, event::BucketApplied{.worker = kA, .incarnation = Incarnation(2)});
-  CHECK(seen([&] { story.applied(kA, 2); }) ==
-        "bucket 0 of iteration 2, incarnation 1, applied twice");
+  story.emits(kShard, event::BucketApplied{.worker = kA, .session = Session(2)});
+  CHECK(seen([&] { story.applied(kA, 2); }) == "bucket 0 of iteration 2, session 1, applied twice");
 }
 
 TEST_CASE("an acknowledgement of a bucket that was not applied is caught") {
@@ -146,10 +145,10 @@ TEST_CASE("an acknowledgement of a bucket that was not applied is caught") {
   story.delivers(kShard, kWorkerA, msg::Pushed{Iteration(0), 0});
   CHECK(seen([&] {
           story.delivers(kShard, kWorkerA, msg::Pushed{Iteration(0), 1});
-        }) == "bucket 1 of iteration 0, incarnation 1, acknowledged but not applied");
+        }) == "bucket 1 of iteration 0, session 1, acknowledged but not applied");
   CHECK(seen([&] { story.delivers(kShard, kWorkerA, msg::Pushed{Iteration(1), 0}); }) != "");
   CHECK(seen([&] {
-          story.delivers(kShard, kWorkerA, msg::Pushed{Iteration(0), 0}, Incarnation(2));
+          story.delivers(kShard, kWorkerA, msg::Pushed{Iteration(0), 0}, Session(2));
         }) != "");
 }
 
@@ -222,7 +221,7 @@ TEST_CASE("a pull without an answer is caught at the end of the run, unless its 
   CHECK(left([](Story& story) { story.delivers(kWorkerB, kScheduler, msg::Stopped{}); }) != "");
   CHECK(left([](Story& story) { story.delivers(kWorkerA, kScheduler, msg::Join{}); }) != "");
   CHECK(left([](Story& story) {
-          story.delivers(kWorkerA, kScheduler, msg::Join{}, Incarnation(2));
+          story.delivers(kWorkerA, kScheduler, msg::Join{first_nonce(2)});
         }) == "");
   CHECK(left([](Story& story) { story.delivers(kWorkerA, kScheduler, msg::Stopped{}); }) == "");
   CHECK(left([](Story& story) { story.ends(kWorkerA); }) == "");
@@ -236,7 +235,7 @@ TEST_CASE("a snapshot is compared with the pushes below it, and the final state 
   const float step = static_cast<float>(job->plan.optimizer.learning_rate);
   const auto observed = [&](msg::SnapshotState state) {
     Story story({std::make_shared<SnapshotChecker>(job)});
-    story.delivers(kScheduler, kShard, msg::Admit{kA, Incarnation(1)});
+    story.delivers(kScheduler, kShard, msg::Admit{kA, Session(1)});
     story.delivers(kWorkerA, kShard, push_of(*job, 0, 0, 1));
     story.applied(kA, 0);
     story.delivers(kScheduler, kShard, snapshot_at(*job, 2));
@@ -270,7 +269,7 @@ TEST_CASE("a push that a shard accepted before it removed the worker belongs to 
   const float step = static_cast<float>(job->plan.optimizer.learning_rate);
   const auto observed = [&](std::int64_t updates) {
     Story story({std::make_shared<SnapshotChecker>(job)});
-    story.delivers(kScheduler, kShard, msg::Admit{kA, Incarnation(1)});
+    story.delivers(kScheduler, kShard, msg::Admit{kA, Session(1)});
     for (const std::int64_t iteration : {0, 1})
       story.delivers(kWorkerA, kShard, push_of(*job, 0, iteration, 1));
     story.applied(kA, 0);
@@ -287,7 +286,7 @@ TEST_CASE("a push that a shard accepted before it removed the worker belongs to 
 TEST_CASE("a snapshot that the shard had passed is caught") {
   const auto job = ssp_job();
   Story story({std::make_shared<SnapshotChecker>(job)});
-  story.delivers(kScheduler, kShard, msg::Admit{kA, Incarnation(1)});
+  story.delivers(kScheduler, kShard, msg::Admit{kA, Session(1)});
   story.delivers(kWorkerA, kShard, push_of(*job, 0, 0, 1));
   story.applied(kA, 0);
   story.delivers(kScheduler, kShard, snapshot_at(*job, 0));
@@ -340,15 +339,15 @@ TEST_CASE(
   story.sends(kShard, kWorkerA, msg::Pushed{});
 }
 
-TEST_CASE("a lease to an evicted incarnation is caught, and one to the next is not") {
+TEST_CASE("a lease to an evicted session is caught, and one to the next is not") {
   auto story = story_of<EvictedChecker>();
   story.sends(kScheduler, kWorkerA, msg::Start{});
   story.emits(kScheduler, event::Evicted{.worker = kA});
   CHECK(seen([&] { story.sends(kScheduler, kWorkerA, msg::NoData{}); }) ==
-        "a no data to incarnation 1, which was evicted");
+        "a no data to session 1, which was evicted");
   CHECK(seen([&] { story.sends(kScheduler, kWorkerA, msg::Start{}); }) != "");
-  story.sends(kScheduler, kWorkerA, msg::Start{}, Incarnation(2));
-  story.sends(kScheduler, kWorkerA, msg::NoData{}, Incarnation(2));
+  story.sends(kScheduler, kWorkerA, msg::Start{}, Session(2));
+  story.sends(kScheduler, kWorkerA, msg::NoData{}, Session(2));
 }
 
 TEST_CASE("all stages of a pipeline are evicted with it") {
@@ -383,7 +382,7 @@ TEST_CASE("pushes that a shard accepts but never applies are caught") {
   const auto job = ssp_job();
   const auto buckets = static_cast<std::int64_t>(job->layout->buckets(ShardId(0)).size());
   auto story = story_of<LimitsChecker>();
-  story.delivers(kScheduler, kShard, msg::Admit{kA, Incarnation(1), Iteration(3)});
+  story.delivers(kScheduler, kShard, msg::Admit{kA, Session(1), Iteration(3)});
   story.admitted(kA, 3);
   story.delivers(kScheduler, kShard, msg::Raise{kA, Iteration(5)});
   for (const std::int64_t clock : {5, 6}) story.moved(kA, clock);

@@ -201,12 +201,12 @@ TEST_CASE("faults of workers happen on their simulated nodes") {
   CHECK(observed.count<event::StepFinished>(kWorker1) > 200);
 }
 
-TEST_CASE("a life that begins twice is a violation") {
+TEST_CASE("a launch that happens twice is a violation") {
   const auto observers = std::make_shared<Observers>();
-  WorkerLives lives(observers);
-  lives.start(kWorker1, 1);
-  lives.begin(kWorker1, 2, 1, {});
-  CHECK_THROWS_WITH(lives.begin(kWorker1, 2, 2, {}), Contains("life 2 begins after life 2"));
+  WorkerLaunches launches(observers);
+  launches.start(kWorker1, 1);
+  launches.begin(kWorker1, 2, 1, {});
+  CHECK_THROWS_WITH(launches.begin(kWorker1, 2, 2, {}), Contains("launch 2 follows launch 2"));
 }
 
 TEST_CASE("faults of nodes name nodes, and only those of a simulated cluster") {

@@ -31,19 +31,18 @@ class PipelineStory {
  public:
   explicit PipelineStory(const Plan& plan) : job_(test::job_of(plan)), checker_(job_) {}
 
-  void joins(std::uint32_t stage) { sent(worker(stage), kScheduler, msg::Join{}); }
+  void joins(std::uint32_t stage) { sent(worker(stage), kScheduler, msg::Join{nonce}); }
   void starts(std::uint32_t stage) {
-    delivers(kScheduler, worker(stage), msg::Start{Iteration(0), number});
+    delivers(kScheduler, worker(stage), msg::Start{Iteration(0), nonce});
   }
   void announces(msg::MiniBatch mini_batch) {
-    mini_batch.start = number;
     sends_and_delivers(worker(0), worker(1), mini_batch);
   }
   void announces(std::int64_t iteration, std::int64_t samples) {
     announces({.iteration = Iteration(iteration), .begin = 0, .end = samples});
   }
   void no_more(std::int64_t iteration) {
-    sends_and_delivers(worker(0), worker(1), msg::NoMore{number, Iteration(iteration)});
+    sends_and_delivers(worker(0), worker(1), msg::NoMore{Iteration(iteration)});
   }
   void sends_pull(std::uint32_t stage, std::int64_t pull, std::int64_t own_clock) {
     sent(worker(stage), kPipelineShard, msg::Pull{Iteration(pull), Clock(own_clock)});
@@ -58,21 +57,19 @@ class PipelineStory {
     answered(stage, pull, own_clock);
   }
   void activation(std::int64_t iteration, std::uint32_t micro_batch, std::int64_t samples = 2) {
-    sends_and_delivers(
-        worker(0), worker(1),
-        msg::Activation{number, Iteration(iteration), micro_batch, 1, tensor(samples)});
+    sends_and_delivers(worker(0), worker(1),
+                       msg::Activation{Iteration(iteration), micro_batch, 1, tensor(samples)});
   }
   void gradient(std::int64_t iteration, std::uint32_t micro_batch) {
     sends_and_delivers(
         worker(1), worker(0),
-        msg::OutputGradient{number, Iteration(iteration), micro_batch, 0, tensor(2), Clock()});
+        msg::OutputGradient{Iteration(iteration), micro_batch, 0, tensor(2), Clock()});
   }
   /// An empty gradient, for a first stage without weights.
   void empty_gradient(std::int64_t iteration, std::uint32_t micro_batch) {
     const msg::StageTensor nothing{DType::f32, Shape{0}, Blob::floats(0)};
-    sends_and_delivers(
-        worker(1), worker(0),
-        msg::OutputGradient{number, Iteration(iteration), micro_batch, 0, nothing, Clock()});
+    sends_and_delivers(worker(1), worker(0),
+                       msg::OutputGradient{Iteration(iteration), micro_batch, 0, nothing, Clock()});
   }
   void computes(Operation operation, std::uint32_t stage, std::int64_t iteration,
                 std::uint32_t micro_batch, std::int64_t pull) {
@@ -117,8 +114,8 @@ class PipelineStory {
 
   static Address worker(std::uint32_t stage) { return address_of(WorkerId(stage)); }
 
-  std::uint64_t number = 1;  // of the Start
-  Incarnation incarnation{1};
+  Session session{1};
+  JoinNonce nonce = first_nonce(1);
 
  private:
   void sends_and_delivers(Address from, Address to, const Body& body) {
@@ -126,7 +123,7 @@ class PipelineStory {
     delivers(from, to, body);
   }
   Letter letter(Address from, Address to, Body body) const {
-    return {from, to, encode({.incarnation = incarnation, .body = std::move(body)})};
+    return {from, to, encode({.session = session, .body = std::move(body)})};
   }
   const StageShare& share(std::uint32_t stage) const { return job_->stages->share(stage); }
   static msg::StageTensor tensor(std::int64_t samples) {
@@ -236,9 +233,9 @@ TEST_CASE("a backward for inputs or weights on other weights than its forward is
           forward_read);
 }
 
-TEST_CASE("weights of another incarnation or an earlier iteration are caught") {
+TEST_CASE("weights of another session or an earlier iteration are caught") {
   const std::string not_answered =
-      "forward of iteration 0 on pull 0, which was not answered to incarnation ";
+      "forward of iteration 0 on pull 0, which was not answered in session ";
   CHECK(seen_in_history(without("pull1")) == not_answered + "1");
   CHECK(seen_in_history(with("pull1", [](PipelineStory& s) { s.sends_pull(1, 0, 0); })) ==
         not_answered + "1");
@@ -246,9 +243,9 @@ TEST_CASE("weights of another incarnation or an earlier iteration are caught") {
         not_answered + "1");
   CHECK(seen_in_history(with("pull1", [](PipelineStory& s) {
           s.pulls(1, 0, 0);
-          s.incarnation = Incarnation(2);
+          s.nonce = first_nonce(2);
           s.joins(1);
-          s.number = 2;
+          s.session = Session(2);
           s.starts(1);
           s.announces(0, 4);
           s.activation(0, 0);
@@ -314,11 +311,11 @@ TEST_CASE("an input that a stage did not receive under its present Start is caug
   CHECK(seen_in_history(without("G0")) ==
         "backward inputs of micro-batch 0 of iteration 0 through chunk 0 without the gradient of "
         "its output");
-  // Sent under another Start.
+  // Sent in another session.
   const auto under_another = [](PipelineStory& s, const Action& action) {
-    s.number = 7;
+    s.session = Session(7);
     action(s);
-    s.number = 1;
+    s.session = Session(1);
   };
   CHECK(seen_in_history(with("A0", [&](PipelineStory& s) {
           under_another(s, [](PipelineStory& other) { other.activation(0, 0); });
@@ -343,7 +340,7 @@ TEST_CASE("messages that precede their Start may be used after it, but not after
       story.activation(0, 0);
       if (crash) {
         story.restarts(1);
-        story.incarnation = first_incarnation(2);
+        story.nonce = first_nonce(2);
         story.joins(1);
       }
       story.starts(1);
@@ -373,7 +370,7 @@ TEST_CASE("an iteration that does not exist or was given up is caught") {
         })) == "iteration 1 has samples; the last one is 0");
   CHECK(seen_in_history(with("G1", [](PipelineStory& s) {
           s.gradient(0, 1);
-          s.sent(PipelineStory::worker(1), PipelineStory::worker(0), msg::GivenUp{1, Iteration(0)});
+          s.sent(PipelineStory::worker(1), PipelineStory::worker(0), msg::GivenUp{Iteration(0)});
         })) == "a push of iteration 0; 0 and later ones were given up");
 }
 
@@ -461,14 +458,14 @@ TEST_CASE("versions of weights beyond the schedule's limit are caught on arrival
   CHECK(pulls_again(false) == "2 versions of its weights are kept; the schedule allows 1");
 }
 
-TEST_CASE("a version pulled under an earlier Start does not count") {
+TEST_CASE("a version pulled in an earlier session does not count") {
   PipelineStory story(pipeline_plan("1f1b", 1));
   story.joins(1);
   story.starts(1);
   story.announces(0, 2);
   story.pulls(1, 0, 0);
   story.no_more(1);
-  story.number = 2;
+  story.session = Session(2);
   story.starts(1);
   story.announces(3, 2);
   CHECK(seen([&] { story.pulls(1, 3, 0); }) == "");

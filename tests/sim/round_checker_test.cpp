@@ -130,7 +130,7 @@ TEST_CASE("a bucket of a dropped iteration may be acknowledged but not applied")
   };
   const auto acknowledged = [&](std::int64_t iteration) {
     const auto message =
-        encode({.incarnation = Incarnation(), .body = msg::Pushed{Iteration(iteration), 0}});
+        encode({.session = Session(), .body = msg::Pushed{Iteration(iteration), 0}});
     checker.on_delivered({}, Letter(kRoundShard, address_of(kFirstWorker), message));
   };
   checker.on_event({}, kRoundShard,

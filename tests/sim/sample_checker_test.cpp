@@ -16,11 +16,10 @@ class SampleStory {
       : job_(std::move(job)), story_({std::make_shared<SampleChecker>(job_)}) {}
 
   /// Starts all stages of the pipeline.
-  void starts(WorkerId lead, std::int64_t iteration = 0, Incarnation incarnation = Incarnation(1)) {
-    ++number_;
+  void starts(WorkerId lead, std::int64_t iteration = 0, Session session = Session(1)) {
     for (std::uint32_t stage = 0; stage < job_->stages->count(); ++stage)
       story_.sends(kScheduler, address_of(job_->stages->worker(lead, stage)),
-                   msg::Start{Iteration(iteration), number_}, incarnation);
+                   msg::Start{Iteration(iteration)}, session);
   }
   void leases(WorkerId lead, std::int64_t first, std::int64_t begin, std::int64_t end,
               std::uint32_t batch, std::int64_t epoch = 0) {
@@ -30,9 +29,9 @@ class SampleStory {
     story_.sends(kScheduler, address_of(lead), lease);
   }
   void applied(WorkerId worker, std::int64_t iteration, std::uint32_t bucket, std::uint32_t samples,
-               Incarnation incarnation = Incarnation(1)) {
+               Session session = Session(1)) {
     story_.emits(kShard, event::BucketApplied{.worker = worker,
-                                              .incarnation = incarnation,
+                                              .session = session,
                                               .iteration = Iteration(iteration),
                                               .bucket = bucket,
                                               .samples = samples});
@@ -46,9 +45,9 @@ class SampleStory {
     story_.trained(begin, end, epoch);
   }
   void dropped(WorkerId worker, std::int64_t iteration) {
-    story_.emits(kShard, event::PushDropped{.worker = worker,
-                                            .incarnation = Incarnation(1),
-                                            .iteration = Iteration(iteration)});
+    story_.emits(kShard,
+                 event::PushDropped{
+                     .worker = worker, .session = Session(1), .iteration = Iteration(iteration)});
   }
   void partial_push(WorkerId lead) {
     story_.emits(kScheduler, event::PartialPush{.worker = lead, .iterations = 1});
@@ -67,7 +66,6 @@ class SampleStory {
  private:
   std::shared_ptr<const Job> job_;
   Story story_;
-  std::uint64_t number_ = 0;
 };
 
 constexpr auto kFinished = msg::RunEnded::Reason::finished;
@@ -124,7 +122,7 @@ TEST_CASE("after an early stop, buckets may have samples of partial iterations, 
   };
   CHECK(end(3, true) == "");
   CHECK(end(4, true) == "");
-  CHECK(end(5, true) == "bucket 0 applied for iteration 4, incarnation 1, which was not leased");
+  CHECK(end(5, true) == "bucket 0 applied for iteration 4, session 1, which was not leased");
   CHECK(end(4, false) == "bucket 0 got 40 samples, but 30 were trained");
 }
 
@@ -155,20 +153,19 @@ TEST_CASE("exchanged lists of applied buckets of two partial iterations are caug
   CHECK(completed(0, 2) == "bucket 1 got position 10 of epoch 0 again, in iteration 1");
 }
 
-TEST_CASE("iterations of different incarnations have different samples") {
-  const auto after_restart = [](Incarnation incarnation) {
+TEST_CASE("iterations of different sessions have different samples") {
+  const auto after_restart = [](Session session) {
     SampleStory story(ssp_job());
     story.starts(kA);
     story.leases(kA, 0, 0, 10, 10);
     story.applied(kA, 0, 0, 10);
     story.partial_push(kA);
-    story.starts(kA, 0, Incarnation(2));
+    story.starts(kA, 0, Session(2));
     story.leases(kA, 0, 10, 20, 10);
-    return seen([&] { story.applied(kA, 0, 0, 10, incarnation); });
+    return seen([&] { story.applied(kA, 0, 0, 10, session); });
   };
-  CHECK(after_restart(Incarnation(2)) == "");
-  CHECK(after_restart(Incarnation(1)) ==
-        "bucket 0 got position 0 of epoch 0 again, in iteration 0");
+  CHECK(after_restart(Session(2)) == "");
+  CHECK(after_restart(Session(1)) == "bucket 0 got position 0 of epoch 0 again, in iteration 0");
 }
 
 TEST_CASE("a repeated lease and a dropped iteration change nothing") {
@@ -185,7 +182,7 @@ TEST_CASE("a repeated lease and a dropped iteration change nothing") {
   story.trained(0, 20);
   CHECK(seen([&] { story.ends(20); }) == "");
   CHECK(seen([&] { story.applied(kA, 1, 0, 10); }) ==
-        "bucket 0 applied for iteration 1, incarnation 1, which was not leased");
+        "bucket 0 applied for iteration 1, session 1, which was not leased");
 }
 
 TEST_CASE("samples are counted for each bucket of each stage, by the leases of the first stage") {

@@ -55,7 +55,7 @@ class StageStory {
   }
   void applied(WorkerId worker, std::int64_t iteration, std::uint32_t bucket) {
     emits(event::BucketApplied{.worker = worker,
-                               .incarnation = Incarnation(1),
+                               .session = Session(1),
                                .iteration = Iteration(iteration),
                                .bucket = bucket,
                                .samples = 2});
@@ -235,7 +235,7 @@ TEST_CASE("accepted pushes of a stage are counted by its own buckets") {
     const auto buckets = static_cast<std::int64_t>(job->stages->share(1).at[0].buckets.size());
     REQUIRE(buckets < static_cast<std::int64_t>(job->layout->buckets(ShardId(0)).size()));
     auto story = stage_story<LimitsChecker>(schedule);
-    story.delivers(kScheduler, kStageShard, msg::Admit{kMiddle, Incarnation(1), Iteration(0)});
+    story.delivers(kScheduler, kStageShard, msg::Admit{kMiddle, Session(1), Iteration(0)});
     story.admitted_all();
     const std::int64_t most = 1 + job->stages->version_lag();
     story.moved(kMiddle, most);

@@ -30,21 +30,18 @@ class QueueStory {
   }
 
   void starts(std::uint32_t stage) {
-    checker_->on_delivered({}, letter(kScheduler, worker(stage), msg::Start{{}, number}));
+    checker_->on_delivered({}, letter(kScheduler, worker(stage), msg::Start{}));
   }
   /// Stage `to` receives the number of samples from the previous stage.
   void announces(std::uint32_t to, std::int64_t iteration, std::int64_t samples = 1) {
-    sends(to - 1, to,
-          msg::MiniBatch{.start = number, .iteration = Iteration(iteration), .end = samples});
+    sends(to - 1, to, msg::MiniBatch{.iteration = Iteration(iteration), .end = samples});
   }
   /// Micro-batches are numbered continuously over all iterations.
   void activation(std::uint32_t chunk, std::int64_t micro_batch) {
-    sends(chunk - 1, chunk,
-          msg::Activation{number, iteration(micro_batch), in(micro_batch), chunk});
+    sends(chunk - 1, chunk, msg::Activation{iteration(micro_batch), in(micro_batch), chunk});
   }
   void gradient(std::uint32_t chunk, std::int64_t micro_batch) {
-    sends(chunk + 1, chunk,
-          msg::OutputGradient{number, iteration(micro_batch), in(micro_batch), chunk});
+    sends(chunk + 1, chunk, msg::OutputGradient{iteration(micro_batch), in(micro_batch), chunk});
   }
   void begins(std::uint32_t stage, std::int64_t iteration) {
     checker_->on_event({}, worker(stage),
@@ -57,12 +54,12 @@ class QueueStory {
     computes(Operation::backward_inputs, chunk, micro_batch);
   }
 
-  std::uint64_t number = 1;  // of the Start
+  Session session{1};
 
  private:
   Address worker(std::uint32_t chunk) const { return address_of(WorkerId(chunk % stages_)); }
-  static Letter letter(Address from, Address to, Body body) {
-    return {from, to, encode({.body = std::move(body)})};
+  Letter letter(Address from, Address to, Body body) const {
+    return {from, to, encode({.session = session, .body = std::move(body)})};
   }
   template <class T>
   void sends(std::uint32_t from, std::uint32_t to, T body) {
@@ -169,14 +166,14 @@ TEST_CASE("a first stage leases one iteration ahead, and the next may also have 
   }
 }
 
-TEST_CASE("messages of an earlier Start do not count") {
+TEST_CASE("messages of an earlier session do not count") {
   QueueStory story("1f1b", 2, 4);
   story.activation(1, 0);
   story.activation(1, 1);
-  story.number = 2;
+  story.session = Session(2);
   story.starts(0);
   story.activation(1, 0);
-  story.forward(1, 0);  // under the old Start, because stage 1 has not received the new one
+  story.forward(1, 0);  // in the old session, because stage 1 has not received the new Start
   story.activation(1, 1);
   CHECK(seen([&] { story.activation(1, 2); }) ==
         "3 activations sent but not computed; the schedule allows 2");

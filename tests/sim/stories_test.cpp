@@ -58,7 +58,7 @@ TEST_CASE("a push is repeated after its acknowledgement is lost, but not applied
   CHECK(story.totals().end.samples_trained == kSamples);
 }
 
-TEST_CASE("a push of an earlier incarnation is refused") {
+TEST_CASE("a push of an earlier session is refused") {
   Plan plan = plan_of(plan::Ssp{4}, 2);
   plan.shards = 1;
   Story story(test::job_of(plan));
@@ -198,7 +198,7 @@ TEST_CASE("a frozen worker is evicted, thaws and trains again") {
   CHECK(story.totals().end.samples_trained == kSamples);
 }
 
-TEST_CASE("a worker that restarts waits until its old incarnation is fenced") {
+TEST_CASE("a worker that restarts waits until its old session is fenced") {
   Story story(job_of(plan::Ssp{1}, 2));
   story.until(begun(worker(1), 2)).crash(worker(1));
   const auto answer = sent<msg::Fenced>(shard(1), kScheduler);

@@ -1,6 +1,7 @@
 #pragma once
 // RecordingOutbox: an Outbox that delivers and computes nothing. It keeps the messages, events and
 // work of a role until a test takes them.
+#include <map>
 #include <set>
 #include <string>
 #include <utility>
@@ -20,7 +21,7 @@ using Pairs = std::set<std::pair<WorkerId, ShardId>>;
 template <class T>
 struct Sent {
   Address to;
-  Incarnation incarnation;
+  Session session;
   T body;
 };
 
@@ -32,7 +33,7 @@ class RecordingOutbox : public Outbox {
     std::vector<Sent<T>> taken;
     std::erase_if(sent_, [&](auto& letter) {
       auto* body = std::get_if<T>(&letter.second.body);
-      if (body) taken.push_back({letter.first, letter.second.incarnation, std::move(*body)});
+      if (body) taken.push_back({letter.first, letter.second.session, std::move(*body)});
       return body != nullptr;
     });
     return taken;
@@ -53,6 +54,11 @@ class RecordingOutbox : public Outbox {
     for (const auto& sent : take<T>())
       LW_CHECK(pairs.emplace(sent.body.worker, ShardId(sent.to.index)).second, "sent twice");
     return pairs;
+  }
+  /// The session of the last Start to a worker; 0: none.
+  Session session_of(std::uint32_t worker) const {
+    const auto found = sessions_.find(address_of(WorkerId(worker)));
+    return found == sessions_.end() ? Session() : found->second;
   }
   bool has_sent_nothing() const { return sent_.empty(); }
   void forget() { sent_.clear(); }
@@ -88,6 +94,7 @@ class RecordingOutbox : public Outbox {
   void send(Address to, Message message) final {
     auto envelope = decode(message);
     LW_CHECK(bool(envelope), envelope ? std::string() : envelope.error().text);
+    if (std::holds_alternative<msg::Start>(envelope->body)) sessions_[to] = envelope->session;
     sent_.emplace_back(to, std::move(*envelope));
   }
   void after(Duration, TimerToken) final {}
@@ -97,6 +104,7 @@ class RecordingOutbox : public Outbox {
 
   Rng rng_{1};
   std::vector<std::pair<Address, Envelope>> sent_;
+  std::map<Address, Session> sessions_;
   std::vector<Event> events_;
   std::vector<std::shared_ptr<Work>> works_;
   std::multiset<Address> watched_;

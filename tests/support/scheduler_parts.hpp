@@ -30,7 +30,7 @@ struct SchedulerParts {
   void set_running(const Workers& leads) {
     run.begin_training();
     for (const std::uint32_t lead : leads) {
-      member(lead).starts = 1;
+      member(lead).session = Session(1);
       roster.enter(WorkerId(lead), Member::State::running);
     }
   }

@@ -21,9 +21,9 @@ inline Plan piped_plan(std::uint32_t workers = 4, std::uint32_t stages = 2) {
   return plan;
 }
 
-/// The incarnation of a worker that rejoins after an eviction, and that of a restarted worker.
-inline const Incarnation kRejoined(2);
-inline const Incarnation kRestarted = first_incarnation(2);
+/// The Join of a worker after an eviction, and that of a restarted worker.
+inline const JoinNonce kRejoined(first_nonce(1).value() + 1);
+inline const JoinNonce kRestarted = first_nonce(2);
 
 class SchedulerStand final : public RecordingOutbox {
  public:
@@ -38,15 +38,19 @@ class SchedulerStand final : public RecordingOutbox {
 
   // ---- input of the scheduler ----
 
-  void deliver(Address from, Body body, Incarnation incarnation = Incarnation(1)) {
-    scheduler_.on_message(from, encode({.incarnation = incarnation, .body = std::move(body)}),
-                          *this);
+  void deliver(Address from, Body body, Session session = Session(1)) {
+    scheduler_.on_message(from, encode({.session = session, .body = std::move(body)}), *this);
   }
-  void deliver(std::uint32_t worker, Body body, Incarnation incarnation = Incarnation(1)) {
-    deliver(address_of(WorkerId(worker)), std::move(body), incarnation);
+  /// In the worker's session, unless another is given.
+  void deliver(std::uint32_t worker, Body body, std::optional<Session> session = {}) {
+    deliver(address_of(WorkerId(worker)), std::move(body), session.value_or(session_of(worker)));
   }
-  void join(std::uint32_t worker, Incarnation incarnation = Incarnation(1)) {
-    deliver(worker, msg::Join{}, incarnation);
+  void join(std::uint32_t worker, JoinNonce nonce = first_nonce(1)) {
+    nonces_[worker] = nonce;
+    deliver(worker, msg::Join{nonce});
+  }
+  void stop(std::uint32_t worker, Clock clock = {}) {
+    deliver(worker, msg::Stopped{clock, nonces_[worker]});
   }
   void end_worker(std::uint32_t worker, const EndReason& reason = "boom") {
     scheduler_.on_down(address_of(WorkerId(worker)), reason, *this);
@@ -95,17 +99,16 @@ class SchedulerStand final : public RecordingOutbox {
     forget();
   }
   std::optional<msg::Lease> request_lease(std::uint32_t lead, Iteration next, Clock clock,
-                                          Incarnation incarnation = Incarnation(1)) {
-    deliver(lead, msg::WantLease{.next = next, .clock = clock}, incarnation);
+                                          std::optional<Session> session = {}) {
+    deliver(lead, msg::WantLease{.next = next, .clock = clock}, session);
     const auto answers = take<msg::Lease>();
     if (answers.empty()) return std::nullopt;
     LW_CHECK(answers.size() == 1 && answers[0].to == address_of(WorkerId(lead)));
     return answers[0].body;
   }
   /// Trains all samples with one pipeline, from iteration `next` on. Returns its next iteration.
-  Iteration train_all(std::uint32_t lead, Iteration next = {},
-                      Incarnation incarnation = Incarnation(1)) {
-    while (const auto lease = request_lease(lead, next, Clock(next.value()), incarnation))
+  Iteration train_all(std::uint32_t lead, Iteration next = {}) {
+    while (const auto lease = request_lease(lead, next, Clock(next.value())))
       next = next + lease->iterations();
     LW_CHECK(receivers_of<msg::NoData>() == std::vector{lead});
     return next;
@@ -114,6 +117,7 @@ class SchedulerStand final : public RecordingOutbox {
  private:
   std::shared_ptr<const Job> job_;
   Scheduler scheduler_;
+  std::map<std::uint32_t, JoinNonce> nonces_;  // of each worker's last Join
 };
 
 }  // namespace leeway::test

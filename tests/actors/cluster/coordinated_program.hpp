@@ -74,27 +74,27 @@ class CoordinatedProgram final : public Coordinator::Site {
     });
     return taken;
   }
-  /// "2/3": worker 2, life 3.
+  /// "2/3": worker 2, launch 3.
   std::vector<std::string> begun(std::uint32_t peer) {
-    std::vector<std::string> lives;
-    for (const auto& one : take<node::BeginLife>(peer))
-      lives.push_back(concat(one.worker, '/', one.life));
-    return lives;
+    std::vector<std::string> launches;
+    for (const auto& one : take<node::Launch>(peer))
+      launches.push_back(concat(one.worker, '/', one.launch));
+    return launches;
   }
   std::vector<std::string> ended(std::uint32_t peer) {
-    std::vector<std::string> lives;
-    for (const auto& one : take<node::EndLife>(peer)) {
-      lives.push_back(concat(one.worker, '/', one.life));
+    std::vector<std::string> launches;
+    for (const auto& one : take<node::EndLaunch>(peer)) {
+      launches.push_back(concat(one.worker, '/', one.launch));
       reason = one.reason;
     }
-    return lives;
+    return launches;
   }
   static std::string name_of(std::uint32_t peer) { return concat("node", peer, ":4242"); }
 
   std::int64_t now = 1;
   std::string log, reason;
   std::vector<std::pair<PeerId, node::Body>> sent;
-  std::vector<std::string> own_lives;
+  std::vector<std::string> own_launches;
   std::vector<NodeIndex> called;
   std::set<PeerId> ended_connections;
   std::map<NodeIndex, std::string> unlinked, lost_nodes;
@@ -127,11 +127,11 @@ class CoordinatedProgram final : public Coordinator::Site {
   void link(NodeIndex, PeerId, const std::string&) override {}
   void unlink(NodeIndex node, const std::string& why) override { unlinked[node] = why; }
   void begin() override {}
-  void begin_life(WorkerId worker, std::uint32_t life) override {
-    own_lives.push_back(concat(worker, '/', life));
+  void launch(WorkerId worker, std::uint32_t launch) override {
+    own_launches.push_back(concat(worker, '/', launch));
   }
-  void end_life(WorkerId worker, std::uint32_t life, const std::string&) override {
-    own_lives.push_back(concat("end ", worker, '/', life));
+  void end_launch(WorkerId worker, std::uint32_t launch, const std::string&) override {
+    own_launches.push_back(concat("end ", worker, '/', launch));
   }
   void ask_to_leave(WorkerId worker) override { asked_to_leave.insert(worker); }
   void report_lost(ShardId shard, const std::string& why) override { lost_shards[shard] = why; }
@@ -142,7 +142,7 @@ class CoordinatedProgram final : public Coordinator::Site {
   Coordinator coordinator;  // last: it uses the others
 };
 
-using Lives = std::vector<std::string>;
+using Launches = std::vector<std::string>;
 
 /// Four workers, of which 1 and 3 are on node 2; the shards are on node 1.
 inline Plan four_workers() {

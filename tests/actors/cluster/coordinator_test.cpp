@@ -24,7 +24,7 @@ TEST_CASE("an offer waits until a node is lost, and its node takes the lost work
   REQUIRE(program.take<node::Start>(3).size() == 1);
   program.receive(3, node::Linked{});
   REQUIRE(program.take<node::Begin>(3).size() == 1);
-  CHECK(program.begun(3) == Lives{"1/2", "3/2"});
+  CHECK(program.begun(3) == Launches{"1/2", "3/2"});
   CHECK_THAT(program.log, Contains("worker 1 continues at node node3:4242"));
   CHECK(program.coordinator.placement().workers[3] == NodeIndex(3));
 }
@@ -96,7 +96,7 @@ TEST_CASE("a node that is silent for the coordinator's patience is replaced by o
   CHECK(program.lost_nodes.contains(NodeIndex(2)));
   program.answer(3);
   program.receive(3, node::Linked{});
-  CHECK(program.begun(3) == Lives{"1/2", "3/2"});
+  CHECK(program.begun(3) == Launches{"1/2", "3/2"});
 }
 
 TEST_CASE("a silent node stays if it hosts a shard, is heard again, or no node wants its workers") {
@@ -130,7 +130,7 @@ TEST_CASE("workers without a connection to a shard end, and begin again when it 
   program.pass(seconds(9));
   CHECK(program.ended(2).empty());
   program.pass(seconds(2));
-  CHECK(program.ended(2) == Lives{"1/1", "3/1"});
+  CHECK(program.ended(2) == Launches{"1/1", "3/1"});
   CHECK_THAT(program.reason, Contains("shard 0 on node node1:4242 cannot be reached from node "
                                       "node2:4242"));
   CHECK(program.ended(3).empty());
@@ -139,7 +139,7 @@ TEST_CASE("workers without a connection to a shard end, and begin again when it 
   program.report(2, 1, LinkState::heard);
   CHECK(program.begun(2).empty());  // not by the other node
   program.report(1, 2, LinkState::heard);
-  CHECK(program.begun(2) == Lives{"1/2", "3/2"});
+  CHECK(program.begun(2) == Launches{"1/2", "3/2"});
 }
 
 TEST_CASE("a short outage between two nodes changes nothing") {
@@ -158,15 +158,15 @@ TEST_CASE("stages that lose each other for good end, although the program hears 
   program.run();
   program.report(1, 2, LinkState::gone);
   program.coordinator.tick();
-  CHECK(program.ended(1) == Lives{"2/1"});
-  CHECK(program.ended(2) == Lives{"3/1"});
+  CHECK(program.ended(1) == Launches{"2/1"});
+  CHECK(program.ended(2) == Launches{"3/1"});
   // The rest of the pipeline begins again when another node takes the stage.
   program.coordinator.gone(PeerId(2), "its process ended");
-  CHECK(program.begun(1) == Lives{"2/2"});
+  CHECK(program.begun(1) == Launches{"2/2"});
   program.offer(3);
   program.answer(3);
   program.receive(3, node::Linked{});
-  CHECK(program.begun(3) == Lives{"3/2"});
+  CHECK(program.begun(3) == Launches{"3/2"});
 }
 
 TEST_CASE("two nodes whose connection is gone are ordered to make another until they have one") {
@@ -176,7 +176,7 @@ TEST_CASE("two nodes whose connection is gone are ordered to make another until 
   program.report(1, 2, LinkState::gone);
   CHECK(program.take<node::Relink>(2).empty());
   program.coordinator.tick();
-  CHECK(program.ended(2) == Lives{"3/1"});
+  CHECK(program.ended(2) == Launches{"3/1"});
   const auto orders = program.take<node::Relink>(2);  // to the node with the larger number
   REQUIRE_FALSE(orders.empty());
   CHECK(orders[0].node == 1);
@@ -188,8 +188,8 @@ TEST_CASE("two nodes whose connection is gone are ordered to make another until 
   program.report(1, 2, LinkState::heard);
   CHECK(program.begun(1).empty());
   program.report(2, 1, LinkState::heard);
-  CHECK(program.begun(1) == Lives{"2/2"});
-  CHECK(program.begun(2) == Lives{"3/2"});
+  CHECK(program.begun(1) == Launches{"2/2"});
+  CHECK(program.begun(2) == Launches{"3/2"});
   program.pass(seconds(100));
   CHECK(program.take<node::Relink>(2).empty());
 }
@@ -203,7 +203,7 @@ TEST_CASE("an outage waits for a node that the program does not hear itself") {
   CHECK(program.ended(1).empty());
   program.coordinator.heard(PeerId(2));
   program.coordinator.tick();
-  CHECK(program.ended(1) == Lives{"2/1"});
+  CHECK(program.ended(1) == Launches{"2/1"});
 }
 
 TEST_CASE("shards that cannot exchange the norms of rounds are reported to the scheduler") {
@@ -228,11 +228,11 @@ TEST_CASE("reports about connections of unknown nodes are ignored") {
   CHECK(program.ended(2).empty());
 }
 
-TEST_CASE("a worker that a fault starts again begins its next life where it is placed") {
+TEST_CASE("a worker that a fault starts again is launched where it is placed") {
   CoordinatedProgram program(four_workers(), 2, kShardsOnOne);
   program.run();
   program.receive(2, node::Returned{WorkerId(1)});
-  CHECK(program.begun(2) == Lives{"1/2"});
+  CHECK(program.begun(2) == Launches{"1/2"});
   program.receive(2, node::Returned{WorkerId(0)});   // is on node 1
   program.receive(2, node::Returned{WorkerId(99)});  // does not exist
   CHECK(program.begun(1).empty());

@@ -45,8 +45,8 @@ class NodeOne {
   void receive(PeerId peer) {
     routes.on_message(peer, address_of(kWorker1), kShard0, encode({.body = msg::Leave{kWorker1}}));
   }
-  void moved(PeerId peer, std::uint32_t node_number, std::uint32_t life) {
-    routes.on_notice(peer, {7, node::Moved{kWorker1, node_number, life}});
+  void moved(PeerId peer, std::uint32_t node_number, std::uint32_t launch) {
+    routes.on_notice(peer, {7, node::Moved{kWorker1, node_number, launch}});
   }
 
   std::vector<PeerId> sent_to;

@@ -23,7 +23,7 @@ TEST_CASE("a lost node is called again, and takes missing workers when it answer
   REQUIRE(program.take<node::Ask>(5).size() == 1);
   program.answer(5);
   program.receive(5, node::Linked{});
-  CHECK(program.begun(5) == Lives{"1/2", "3/2"});
+  CHECK(program.begun(5) == Launches{"1/2", "3/2"});
   CHECK(program.coordinator.placement().workers[1] == NodeIndex(3));
   program.pass(seconds(60));
   CHECK(program.called.size() == 2);
@@ -68,13 +68,13 @@ TEST_CASE("a node that runs again takes its own workers, and others only after t
   program.coordinator.called(NodeIndex(2), PeerId(5));
   program.answer(5);
   program.receive(5, node::Linked{});
-  CHECK(program.begun(5) == Lives{"1/2"});
+  CHECK(program.begun(5) == Launches{"1/2"});
   program.coordinator.gone(PeerId(5), "its process ended");
   program.pass(seconds(11));
   program.coordinator.called(NodeIndex(4), PeerId(6));
   program.answer(6);
   program.receive(6, node::Linked{});
-  CHECK(program.begun(6) == Lives{"1/3", "2/2"});
+  CHECK(program.begun(6) == Launches{"1/3", "2/2"});
 }
 
 TEST_CASE("a node that is called again and cannot take part loses its connection, not its number") {
@@ -103,7 +103,7 @@ TEST_CASE("a node that is called again and cannot take part loses its connection
   }
   program.answer(6);
   program.receive(6, node::Linked{});
-  CHECK(program.begun(6) == Lives{"1/2", "3/2"});
+  CHECK(program.begun(6) == Launches{"1/2", "3/2"});
 }
 
 TEST_CASE("a lost node that has offered itself and waits keeps its connection") {
@@ -160,7 +160,7 @@ TEST_CASE(
   program.coordinator.called(NodeIndex(3), PeerId(3));
   program.answer(3);
   program.receive(3, node::Linked{});
-  CHECK(program.begun(3) == Lives{"2/1"});
+  CHECK(program.begun(3) == Launches{"2/1"});
 }
 
 TEST_CASE("a job does not start with fewer nodes than required, or without a complete pipeline") {
@@ -223,7 +223,7 @@ TEST_CASE("the silence of a node's earlier connection does not count for its nex
   program.coordinator.called(NodeIndex(3), PeerId(6));
   program.answer(6);
   program.receive(6, node::Linked{});
-  CHECK(program.begun(6) == Lives{"1/2", "3/2"});
+  CHECK(program.begun(6) == Launches{"1/2", "3/2"});
   program.pass(seconds(60));
   program.offer(7);
   CHECK(program.take<node::Ask>(7).empty());

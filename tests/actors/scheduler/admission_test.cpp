@@ -25,9 +25,9 @@ bool answer(SchedulerParts& parts, std::int64_t apart = 0) {
 
 TEST_CASE("the first members are admitted when all have joined, and start together") {
   SchedulerParts parts(workers_plan(2));
-  CHECK(parts.admission.join(WorkerId(1), Incarnation(1), parts.out));
+  CHECK(parts.admission.join(WorkerId(1), first_nonce(1), parts.out));
   CHECK(parts.out.has_sent_nothing());
-  CHECK(parts.admission.join(WorkerId(0), Incarnation(1), parts.out));
+  CHECK(parts.admission.join(WorkerId(0), first_nonce(1), parts.out));
   CHECK(parts.run.is_training());
   const auto asked = parts.out.take<msg::Admit>();
   REQUIRE(asked.size() == 2 * 2);
@@ -87,15 +87,15 @@ TEST_CASE("answers to an earlier Admit are ignored") {
   CHECK(answer(parts));
 }
 
-TEST_CASE("a new incarnation of a running worker may join once the old one is being fenced") {
+TEST_CASE("a running worker may join again once its session is being fenced") {
   SchedulerParts parts(workers_plan(2));
   parts.set_running({0, 1});
-  CHECK(parts.admission.join(WorkerId(1), Incarnation(1), parts.out));  // a repeat
-  CHECK_FALSE(parts.admission.join(WorkerId(1), Incarnation(2), parts.out));
+  CHECK(parts.admission.join(WorkerId(1), first_nonce(1), parts.out));  // a repeat
+  CHECK_FALSE(parts.admission.join(WorkerId(1), first_nonce(2), parts.out));
   CHECK(parts.out.has_sent_nothing());
   parts.roster.enter(WorkerId(1), State::fencing);
-  CHECK(parts.admission.join(WorkerId(1), Incarnation(2), parts.out));
-  CHECK(parts.roster.stage_of(WorkerId(1)).rejoins == Incarnation(2));
+  CHECK(parts.admission.join(WorkerId(1), first_nonce(2), parts.out));
+  CHECK(parts.roster.stage_of(WorkerId(1)).rejoins == first_nonce(2));
 }
 
 TEST_CASE("a worker that joins after the end of the run gets a Stop") {
@@ -104,7 +104,7 @@ TEST_CASE("a worker that joins after the end of the run gets a Stop") {
   parts.roster.enter(WorkerId(1), State::gone);
   parts.run.stop(msg::RunEnded::Reason::finished, "", parts.out);
   parts.out.forget();
-  CHECK(parts.admission.join(WorkerId(1), Incarnation(2), parts.out));
+  CHECK(parts.admission.join(WorkerId(1), first_nonce(2), parts.out));
   CHECK(parts.out.receivers_of<msg::Stop>() == Workers{1});
   CHECK(parts.member(1).state == State::gone);
 }

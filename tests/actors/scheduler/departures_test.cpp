@@ -49,11 +49,11 @@ TEST_CASE("part_with() removes a member at the shards and reports the reason to 
   CHECK(evicted[0].body.returned_samples == static_cast<std::uint64_t>(lease.end - lease.begin));
 }
 
-TEST_CASE("a member becomes idle by an Idle for its present Start") {
+TEST_CASE("a running member becomes idle, once") {
   SchedulerParts parts(workers_plan(2));
   parts.set_running({0, 1});
-  CHECK_FALSE(parts.departures.idle(WorkerId(1), {{}, 0}, parts.out));  // of an earlier Start
-  CHECK(parts.departures.idle(WorkerId(1), {{}, 1}, parts.out));
+  CHECK(parts.departures.idle(WorkerId(1), {}, parts.out));
+  CHECK_FALSE(parts.departures.idle(WorkerId(1), {}, parts.out));
   CHECK(parts.member(1).state == State::idle);
   CHECK(parts.out.pairs<msg::Remove>().size() == 2);
 }
@@ -61,14 +61,14 @@ TEST_CASE("a member becomes idle by an Idle for its present Start") {
 TEST_CASE("a member that gets a Leave has left when it has stopped") {
   SchedulerParts parts(workers_plan(2));
   parts.set_running({0, 1});
-  CHECK(parts.departures.stopped(WorkerId(1), {{}, 1}, parts.out) ==
+  CHECK(parts.departures.stopped(WorkerId(1), Session(1), {}, parts.out) ==
         After::waits);  // without a Leave
   CHECK(parts.departures.leave(WorkerId(1), parts.out));
   CHECK(parts.out.receivers_of<msg::Stop>() == Workers{1});
   CHECK(parts.out.events<event::Left>().empty());
   parts.departures.send_again(WorkerId(1), parts.out);
   CHECK(parts.out.receivers_of<msg::Stop>() == Workers{1});
-  CHECK(parts.departures.stopped(WorkerId(1), {{}, 1}, parts.out) == After::left);
+  CHECK(parts.departures.stopped(WorkerId(1), Session(1), {}, parts.out) == After::left);
   CHECK(parts.out.happened<event::Left>() == Workers{1});
   CHECK(parts.member(1).state == State::gone);
   CHECK_FALSE(parts.departures.leave(WorkerId(1), parts.out));  // already left
@@ -78,7 +78,7 @@ TEST_CASE("a member stops with the run") {
   SchedulerParts parts(workers_plan(2));
   parts.set_running({0, 1});
   parts.run.stop(msg::RunEnded::Reason::interrupted, "", parts.out);
-  CHECK(parts.departures.stopped(WorkerId(1), {{}, 1}, parts.out) == After::stopped);
+  CHECK(parts.departures.stopped(WorkerId(1), Session(1), {}, parts.out) == After::stopped);
   CHECK(parts.member(1).state == State::stopped);
   parts.out.forget();
   for (const std::uint32_t worker : {0u, 1u})
@@ -93,7 +93,7 @@ TEST_CASE("samples that a member has not trained when it stops with the run are 
   parts.set_running({0, 1});
   REQUIRE(parts.request_lease(1, Iteration(0)));  // four iterations
   parts.run.stop(msg::RunEnded::Reason::finished, "the time limit was reached", parts.out);
-  CHECK(parts.departures.stopped(WorkerId(1), {Clock(3), 1}, parts.out) == After::stopped);
+  CHECK(parts.departures.stopped(WorkerId(1), Session(1), {Clock(3)}, parts.out) == After::stopped);
   CHECK(parts.leases.book().samples_trained() == 6);
   CHECK(parts.leases.book().samples_leased() == 6);
   const auto returned = parts.out.events<event::LeaseReturned>();
@@ -108,8 +108,9 @@ TEST_CASE("a Stopped of a stage that has not received its Start is reported as s
   SchedulerParts parts(plan);
   parts.set_running({0});
   parts.run.stop(msg::RunEnded::Reason::interrupted, "", parts.out);
-  CHECK(parts.departures.stopped(WorkerId(1), {{}, 0}, parts.out) == After::start_lost);
-  CHECK(parts.departures.stopped(WorkerId(1), {{}, 1}, parts.out) == After::waits);  // for stage 0
+  CHECK(parts.departures.stopped(WorkerId(1), Session(0), {}, parts.out) == After::start_lost);
+  CHECK(parts.departures.stopped(WorkerId(1), Session(1), {}, parts.out) ==
+        After::waits);  // for stage 0
 }
 
 }  // namespace leeway::test

@@ -49,7 +49,7 @@ TEST_CASE("a member with a worker that joins later starts in state gone") {
   CHECK(roster.at(WorkerId(2)).state == State::gone);
   CHECK_FALSE(roster.stage_of(WorkerId(2)).ended);
   CHECK(roster.stage_of(WorkerId(3)).ended);
-  CHECK(roster.stage_of(WorkerId(3)).incarnation == Incarnation(0));
+  CHECK(roster.stage_of(WorkerId(3)).nonce == JoinNonce());
 }
 
 TEST_CASE("each view has the next number") {
