@@ -82,8 +82,8 @@ class Role {
   virtual void on_timer(TimerToken, Outbox&) {}
   virtual void on_part(Work&, int /*part*/, Outbox&) {}
   virtual void on_down(Address, const EndReason& /*reason*/, Outbox&) {}
-  /// The link to `peer` was broken and works again. Recent messages to the peer may be lost. Only
-  /// links of workers recover; a broken link between scheduler and shard ends the run.
+  /// The link to `peer` was broken and works again. Recent messages to the peer may be lost. Links
+  /// of workers recover, and those between scheduler and shards.
   virtual void on_link(Address /*peer*/, Outbox&) {}
 };
 

@@ -57,6 +57,8 @@ enum class Mutant : std::uint8_t {
   lease_not_asked_again,      // a lease request lost with a connection is not repeated
   start_not_sent_again,       // a Start lost with a connection is not sent again
   stop_not_sent_again,        // a Stop lost with a connection is not sent again
+  order_not_sent_again,       // an order lost with a connection is not sent again
+  repeated_order_obeyed,      // an order that is sent again is carried out again
   // Checkpoints.
   manifest_before_files,     // a manifest is written before a file that it lists
   file_not_flushed,          // a file is renamed before its content is on the disk

@@ -26,6 +26,8 @@ struct Envelope $root(decode = "decode") {
   placement @2 :UInt32 $initially("1");  # number of the sender's block placement
   shardSession @3 :UInt64 $type(Common.session) $initially("1");
   # Of the shard that sends or receives the message.
+  sequence @51 :UInt64;  # number of the message in a channel of two roles; 0: outside of it
+  acknowledged @52 :UInt64;  # the sender has received all of the channel up to this sequence
   body :union $type(name = "Body") {
     none @4 :Void;
     pull @5 :Data.Pull;
@@ -74,5 +76,6 @@ struct Envelope $root(decode = "decode") {
     checkpointed @48 :Watch.Checkpointed;
     roundNorm @49 :Between.RoundNorm;
     gradientNorm @50 :Along.GradientNorm;
+    received @53 :Control.Received;
   }
 }

@@ -1,6 +1,7 @@
 @0xb48a7d02c19e4f04;
 # Membership as the shards see it, and consistent snapshots. `view` grows with every change of the
-# membership; a shard refuses an order of an older view.
+# membership; a shard refuses an order of an older view. Both sides number their messages, and repeat
+# those that are lost with a link (Envelope.sequence).
 
 using Cxx = import "/capnp/c++.capnp";
 $Cxx.namespace("leeway::schema");
@@ -14,6 +15,10 @@ using import "/messages/generator/annotations.capnp".limit;
 using import "/messages/generator/annotations.capnp".range;
 using import "/messages/generator/annotations.capnp".type;
 using Common = import "common.capnp";
+
+struct Received {
+  # Either side. Acknowledges messages, by its envelope.
+}
 
 struct Admit {
   # scheduler -> shard. Insert the worker at max(iteration, own min_clock), which pins the minimum.

@@ -124,10 +124,13 @@ struct FaultCheck {
   void operator()(const plan::Breaks& in) const {
     require_node("breaks");
     check_peer(".breaks.peer", in.peer);
-    const bool worker = fault.actor.kind == RoleKind::worker || in.peer.kind == RoleKind::worker;
-    checks.require(worker || fault.actor.kind == RoleKind::node, name,
-                   ".breaks: a broken link between ", fault.actor, " and ", in.peer,
-                   " ends the run; give a link of a worker");
+    const auto is_end = [&](RoleKind kind) {
+      return fault.actor.kind == kind || in.peer.kind == kind;
+    };
+    const bool recovers = is_end(RoleKind::worker) || is_end(RoleKind::node) ||
+                          (is_end(RoleKind::scheduler) && is_end(RoleKind::shard));
+    checks.require(recovers, name, ".breaks: a broken link between ", fault.actor, " and ", in.peer,
+                   " ends the run; give a link of a worker, or of the scheduler to a shard");
   }
   void operator()(const plan::Delay& in) const {
     refuse_in_cluster("delay");

@@ -89,8 +89,9 @@ bool visit_fields(Visited<Welcome, F>& welcome, F& f) {
 template <class F>
 bool visit_fields(Visited<LinkDetails, F>& details, F& f) {
   return f(details.yields) && f(details.host) && f(details.port) && f(details.link) &&
-         f(details.peer_link) && f(details.token) && f(details.window_bytes) && f(details.arena) &&
-         f(details.needs_shared_memory) && f(details.received) && f(details.proof);
+         f(details.peer_link) && f(details.token) && f(details.window_bytes) &&
+         f(details.silence_ns) && f(details.arena) && f(details.needs_shared_memory) &&
+         f(details.received) && f(details.proof);
 }
 
 template <class Packet>

@@ -27,7 +27,7 @@ namespace leeway::transport {
 
 /// Increases with every change of the bytes on connections. Processes of different protocols refuse
 /// each other.
-inline constexpr std::uint32_t kTransportProtocol = 3;
+inline constexpr std::uint32_t kTransportProtocol = 4;
 inline constexpr std::size_t kMaxPacketBytes = 4096;
 inline constexpr std::uint64_t kLaneConfirm = 0x656e616c6b6c7562;  // "bulklane"
 
@@ -76,6 +76,7 @@ struct LinkDetails {
   std::uint64_t peer_link = 0;  // Confirm: the receiver's, which it continues; zero: none
   Token token = 0;              // Confirm: of the last connection, or zero. Ready: of this one
   std::uint64_t window_bytes = 0;
+  std::uint64_t silence_ns = 0;           // after which the sender takes the receiver for silent
   SharedMemoryName arena;                 // of lent blobs; empty: none
   std::uint32_t needs_shared_memory = 0;  // 1: the sender refuses a peer that cannot read `arena`
   LaneCounts received;

@@ -254,7 +254,10 @@ void Link::tick(std::int64_t now, bool fresh) {
   {
     std::lock_guard lock(mutex_);
     unanswered_ = silent_ ? unanswered_ : 0;
-    const bool owes = unacknowledged_ > 0 || now - sent_at_ > silence / 4;
+    // The peer may be less patient.
+    const auto least =
+        std::min<std::uint64_t>(connection_.silence_ns, static_cast<std::uint64_t>(silence));
+    const bool owes = unacknowledged_ > 0 || now - sent_at_ > static_cast<std::int64_t>(least / 4);
     if (lane_ && owes && unanswered_ < kUnansweredMax) {
       ++unanswered_;
       acknowledge();

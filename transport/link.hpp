@@ -57,7 +57,8 @@ class Link : public std::enable_shared_from_this<Link> {
     std::uint64_t peer_link = 0;  // the peer's Link::number()
     Token token = 0;
     std::uint64_t window_bytes = 0;
-    bool called = false;  // by this process
+    std::uint64_t silence_ns = 0;  // after which the peer takes this process for silent
+    bool called = false;           // by this process
   };
   /// An attempt to connect: its number, and the state of this side.
   struct Attempt {

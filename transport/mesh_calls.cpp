@@ -138,6 +138,7 @@ std::variant<MeshNode::LinkPointer, MeshNode::Failure> MeshNode::confirm(
                               .peer_link = ready.link,
                               .token = ready.token,
                               .window_bytes = ready.window_bytes,
+                              .silence_ns = ready.silence_ns,
                               .called = true};
   if (!link->install(attempt, std::move(connection), std::move(stream), ready.received))
     return Failure{"another call was faster", Failure::Kind::again};

@@ -161,6 +161,7 @@ LinkDetails MeshNode::details(const std::string& host) const {
   details.host = host;
   details.port = port_;
   details.window_bytes = options_.window_bytes;
+  details.silence_ns = static_cast<std::uint64_t>(options_.silence.ns);
   if (options_.transport != Transport::tcp) details.arena = shared_arena()->name();
   details.needs_shared_memory = options_.transport == Transport::shared_memory ? 1 : 0;
   return details;
@@ -218,7 +219,8 @@ void MeshNode::connect_caller(const Hello& hello, const LinkDetails& confirm,
                               .port = static_cast<std::uint16_t>(confirm.port),
                               .peer_link = confirm.link,
                               .token = answer.token,
-                              .window_bytes = confirm.window_bytes};
+                              .window_bytes = confirm.window_bytes,
+                              .silence_ns = confirm.silence_ns};
   if (!link->install(attempt, std::move(connection), std::move(stream), confirm.received))
     link->gone("it sent an impossible greeting");
   call_changed_.notify_all();

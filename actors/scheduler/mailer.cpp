@@ -4,8 +4,15 @@
 
 namespace leeway {
 
-Mailer::Mailer(const Job& job, const Roster& roster)
-    : stages_(job.stages), layout_(job.layout), roster_(roster) {
+std::vector<Channel> channels_to_shards(const Job& job) {
+  std::vector<Channel> channels;
+  for (std::uint32_t shard = 0; shard < job.layout->shards(); ++shard)
+    channels.emplace_back(address_of(ShardId(shard)));
+  return channels;
+}
+
+Mailer::Mailer(const Job& job, const Roster& roster, std::vector<Channel>& shards)
+    : stages_(job.stages), roster_(roster), shards_(shards) {
   for (std::uint32_t stage = 0; stage < stages_->count(); ++stage)
     stage_shard_pairs_ += stages_->share(stage).shards.size();
 }
@@ -16,14 +23,12 @@ void Mailer::to_worker(WorkerId worker, Body body, Outbox& out) const {
 }
 
 void Mailer::to_shards(const Body& body, Outbox& out) const {
-  const Message message = encode({.body = body});
-  for (std::uint32_t shard = 0; shard < layout_->shards(); ++shard)
-    out.send(address_of(ShardId(shard)), message);
+  for (Channel& shard : shards_) shard.send(body, out);
 }
 
 void Mailer::to_shards_of(WorkerId worker, const Body& body, Outbox& out) const {
-  const Message message = encode({.body = body});
-  for (const ShardId shard : stages_->share_of(worker).shards) out.send(address_of(shard), message);
+  for (const ShardId shard : stages_->share_of(worker).shards)
+    shards_[shard.value()].send(body, out);
 }
 
 void Mailer::stop(WorkerId worker, Outbox& out) const {

@@ -2,7 +2,9 @@
 // Mailer: addresses the scheduler's messages to workers, under their present sessions, and to
 // shards.
 #include <memory>
+#include <vector>
 
+#include "actors/channel.hpp"
 #include "actors/job.hpp"
 #include "actors/outbox.hpp"
 #include "actors/scheduler/roster.hpp"
@@ -10,9 +12,12 @@
 
 namespace leeway {
 
+std::vector<Channel> channels_to_shards(const Job& job);
+
 class Mailer {
  public:
-  Mailer(const Job& job, const Roster& roster);
+  /// `shards`: the channels to all shards.
+  Mailer(const Job& job, const Roster& roster, std::vector<Channel>& shards);
 
   void to_worker(WorkerId worker, Body body, Outbox& out) const;
   void to_shards(const Body& body, Outbox& out) const;
@@ -34,8 +39,8 @@ class Mailer {
 
  private:
   std::shared_ptr<const Stages> stages_;
-  std::shared_ptr<const Layout> layout_;
   const Roster& roster_;
+  std::vector<Channel>& shards_;
   std::size_t stage_shard_pairs_ = 0;
 };
 

@@ -22,7 +22,8 @@ constexpr TimerToken kInterruptTimer = 4;
 Scheduler::Scheduler(std::shared_ptr<const Job> job, const std::set<WorkerId>& later)
     : job_(std::move(job)),
       roster_(*job_, later),
-      mailer_(*job_, roster_),
+      shards_(channels_to_shards(*job_)),
+      mailer_(*job_, roster_, shards_),
       leases_(*job_, roster_, mailer_),
       bound_(*job_, roster_, mailer_),
       checkpoints_(job_, roster_, leases_, bound_),
@@ -56,6 +57,7 @@ void Scheduler::on_timer(TimerToken token, Outbox& out) {
     run_.give_up_checkpoint(out);
   } else {
     run_.report(out);
+    for (Channel& shard : shards_) shard.acknowledge(out);
     out.after(kSchedulerReportInterval, kReportTimer);
   }
 }
@@ -86,6 +88,7 @@ void Scheduler::on_down(Address actor, const EndReason& reason, Outbox& out) {
 }
 
 void Scheduler::on_link(Address peer, Outbox& out) {
+  if (is_shard(peer)) return shards_[peer.index].send_again(out);
   if (!knows(peer)) return;
   const WorkerId worker(peer.index);
   admission_.send_again(worker, out);
@@ -95,8 +98,7 @@ void Scheduler::on_link(Address peer, Outbox& out) {
 
 void Scheduler::on_envelope(Address from, Envelope& envelope, Outbox& out) {
   if (knows(from)) return on_worker(WorkerId(from.index), envelope, out);
-  if (from.kind == RoleKind::shard && from.index < job_->layout->shards())
-    return on_shard(from, envelope, out);
+  if (is_shard(from)) return on_shard(from, envelope, out);
   if (from == kHost && std::holds_alternative<msg::Interrupt>(envelope.body)) return interrupt(out);
   if (const auto* asked = std::get_if<msg::Leave>(&envelope.body);
       asked && from == kHost && roster_.has(asked->worker))
@@ -144,6 +146,7 @@ void Scheduler::on_member(WorkerId worker, Body& body, Outbox& out) {
 }
 
 void Scheduler::on_shard(Address from, Envelope& envelope, Outbox& out) {
+  if (!shards_[from.index].receive(envelope)) return;
   if (const auto* answer = std::get_if<msg::Admitted>(&envelope.body)) {
     if (roster_.has(answer->worker) && admission_.admitted(*answer, out)) start_ready(out);
   } else if (const auto* fence = std::get_if<msg::Fenced>(&envelope.body)) {
@@ -162,7 +165,8 @@ void Scheduler::on_shard(Address from, Envelope& envelope, Outbox& out) {
   } else if (const auto* proposed = std::get_if<msg::RoundClosed>(&envelope.body);
              proposed && from == address_of(ShardId(0)) && job_->consistency->spare() > 0) {
     if (rounds_.close(*proposed, out)) samples_came_back(out);
-  } else if (!std::holds_alternative<msg::Refused>(envelope.body)) {
+  } else if (!std::holds_alternative<msg::Refused>(envelope.body) &&
+             !std::holds_alternative<msg::Received>(envelope.body)) {
     refuse_malformed(from, {}, concat("a ", name_of(envelope.body), " is not for the scheduler"),
                      out);
   }

@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 
+#include "actors/channel.hpp"
 #include "actors/job.hpp"
 #include "actors/protocol_role.hpp"
 #include "actors/scheduler/admission.hpp"
@@ -72,12 +73,16 @@ class Scheduler final : public ProtocolRole {
   /// Leases returned samples to waiting requests, and admits idle members for them.
   void samples_came_back(Outbox& out);
 
+  bool is_shard(Address actor) const {
+    return actor.kind == RoleKind::shard && actor.index < shards_.size();
+  }
   bool knows(Address worker) const {
     return worker.kind == RoleKind::worker && roster_.has(WorkerId(worker.index));
   }
 
   std::shared_ptr<const Job> job_;
   Roster roster_;
+  std::vector<Channel> shards_;
   Mailer mailer_;
   Leases leases_;
   BoundControl bound_;

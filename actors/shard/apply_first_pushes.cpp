@@ -39,8 +39,7 @@ void ApplyFirstPushes::propose(Outbox& out) {
   if (proposal == proposed_) return;
   proposed_ = proposal;
   std::sort(contributors.begin(), contributors.end());
-  out.send(kScheduler,
-           encode({.body = msg::RoundClosed{round, std::move(contributors), proposal.view}}));
+  scheduler_.send(msg::RoundClosed{round, std::move(contributors), proposal.view}, out);
 }
 
 /// A worker without samples in the round reports that by an empty push. Of the others, all but the

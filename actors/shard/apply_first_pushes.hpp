@@ -16,8 +16,9 @@ namespace leeway {
 class ApplyFirstPushes final : public ApplyPolicy {
  public:
   /// A round does not wait for `spare` workers. `leads`: this shard proposes.
-  ApplyFirstPushes(std::uint32_t spare, bool leads, ClockTable& clocks, PushSink& sink)
-      : spare_(spare), leads_(leads), clocks_(clocks), sink_(sink) {}
+  ApplyFirstPushes(std::uint32_t spare, bool leads, ClockTable& clocks, PushSink& sink,
+                   Channel& scheduler)
+      : spare_(spare), leads_(leads), clocks_(clocks), sink_(sink), scheduler_(scheduler) {}
 
   std::optional<WorkerId> take(Contribution push, Outbox& out) override;
   /// All shards have closed the same rounds, so they report different clocks only if one of them
@@ -58,6 +59,7 @@ class ApplyFirstPushes final : public ApplyPolicy {
   bool leads_;
   ClockTable& clocks_;
   PushSink& sink_;
+  Channel& scheduler_;
   RoundBuffer held_;
   std::vector<WholePush> whole_;  // in order of arrival
   std::optional<Closing> closing_;

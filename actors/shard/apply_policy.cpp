@@ -7,12 +7,12 @@
 namespace leeway {
 
 std::unique_ptr<ApplyPolicy> make_apply_policy(const Consistency& consistency, ShardId shard,
-                                               ClockTable& clocks, TiedBlocks& tied,
-                                               PushSink& sink) {
+                                               ClockTable& clocks, TiedBlocks& tied, PushSink& sink,
+                                               Channel& scheduler) {
   if (!consistency.by_rounds()) return std::make_unique<ApplyOnArrival>(clocks, tied, sink);
   if (consistency.spare() == 0) return std::make_unique<ApplyFullRounds>(clocks, sink);
   const bool leads = shard == ShardId(0);
-  return std::make_unique<ApplyFirstPushes>(consistency.spare(), leads, clocks, sink);
+  return std::make_unique<ApplyFirstPushes>(consistency.spare(), leads, clocks, sink, scheduler);
 }
 
 }  // namespace leeway

@@ -11,6 +11,7 @@
 #include <optional>
 #include <vector>
 
+#include "actors/channel.hpp"
 #include "actors/outbox.hpp"
 #include "actors/shard/clock_table.hpp"
 #include "actors/shard/contribution.hpp"
@@ -55,7 +56,7 @@ class ApplyPolicy {
 };
 
 std::unique_ptr<ApplyPolicy> make_apply_policy(const Consistency& consistency, ShardId shard,
-                                               ClockTable& clocks, TiedBlocks& tied,
-                                               PushSink& sink);
+                                               ClockTable& clocks, TiedBlocks& tied, PushSink& sink,
+                                               Channel& scheduler);
 
 }  // namespace leeway

@@ -29,11 +29,11 @@ Shard::Shard(std::shared_ptr<const Job> job, ShardId id)
       tied_(*job_->stages, id_, buckets_.size(), clocks_),
       gate_(job_->first_bound(), clocks_, tied_),
       answers_(buckets_, clocks_),
-      snapshots_(job_, id_, buckets_, clocks_),
+      snapshots_(job_, id_, buckets_, clocks_, scheduler_),
       acknowledgements_(clocks_),
       norms_(make_norms(*job_, id_)),
       updates_(buckets_, snapshots_, acknowledgements_, norms_.get()),
-      apply_(make_apply_policy(*job_->consistency, id_, clocks_, tied_, updates_)) {
+      apply_(make_apply_policy(*job_->consistency, id_, clocks_, tied_, updates_, scheduler_)) {
   report_.lags.assign(limits::kLagBins, 0);
   if (!job_->resumed) return;
   Iteration least = job_->first_iteration();
@@ -49,14 +49,19 @@ void Shard::on_start(Outbox& out) {
 void Shard::on_timer(TimerToken, Outbox& out) {
   if (finished_) return;
   report(out);
+  scheduler_.acknowledge(out);
   if (norms_) norms_->ask(out);
   out.after(kShardReportInterval, 0);
+}
+
+void Shard::on_link(Address peer, Outbox& out) {
+  if (peer == kScheduler) scheduler_.send_again(out);
 }
 
 void Shard::on_part(Work& work, int part, Outbox& out) {
   if (part + 1 < work.parts()) return;
   if (auto* stored = dynamic_cast<StoreWork*>(&work))
-    return out.send(kScheduler, encode({.body = stored->take_answer()}));
+    return scheduler_.send(stored->take_answer(), out);
   if (const auto* measured = dynamic_cast<const MeasureWork*>(&work)) {
     const UpdateWork& update = measured->update();
     norms_->measured(update.round(), buckets_.measured(work), update.squares(), out);
@@ -79,7 +84,7 @@ void Shard::on_envelope(Address from, Envelope& envelope, Outbox& out) {
   } else if (const auto* part = std::get_if<msg::RoundNorm>(&envelope.body)) {
     handle(from, *part, out);
   } else if (from == kScheduler) {
-    on_order(envelope.body, out);
+    if (scheduler_.receive(envelope)) on_order(envelope.body, out);
   } else {
     refuse_malformed(from, {},
                      concat(address_of(id_), ": a ", name_of(envelope.body),
@@ -106,7 +111,7 @@ void Shard::on_order(Body& body, Outbox& out) {
       refuse_malformed(kScheduler, {}, concat("snapshot: ", valid.error().text), out);
   } else if (auto* finish = std::get_if<msg::Finish>(&body)) {
     handle(*finish, out);
-  } else {
+  } else if (!std::holds_alternative<msg::Received>(body)) {
     refuse_malformed(kScheduler, {}, concat("a ", name_of(body), " is not for a shard"), out);
   }
 }

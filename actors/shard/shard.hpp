@@ -12,6 +12,7 @@
 #include <optional>
 #include <string>
 
+#include "actors/channel.hpp"
 #include "actors/job.hpp"
 #include "actors/protocol_role.hpp"
 #include "actors/shard/acknowledgements.hpp"
@@ -33,6 +34,7 @@ class Shard final : public ProtocolRole {
 
   void on_start(Outbox& out) override;
   void on_timer(TimerToken token, Outbox& out) override;
+  void on_link(Address peer, Outbox& out) override;
   void on_part(Work& work, int part, Outbox& out) override;
 
   const ClockTable& clocks() const { return clocks_; }
@@ -76,6 +78,7 @@ class Shard final : public ProtocolRole {
 
   std::shared_ptr<const Job> job_;
   ShardId id_;
+  Channel scheduler_{kScheduler};
   ClockTable clocks_;
   BucketQueues buckets_;
   TiedBlocks tied_;

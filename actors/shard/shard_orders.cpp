@@ -22,7 +22,7 @@ void Shard::handle(const msg::Admit& admit, Outbox& out) {
   const Clock at = clocks_.admit(admit.worker, admit.session, admit.iteration);
   const Iteration first(at.value());
   out.emit(event::Admitted{admit.worker, first});
-  out.send(kScheduler, encode({.body = msg::Admitted{admit.worker, first, admit.view}}));
+  scheduler_.send(msg::Admitted{admit.worker, first, admit.view}, out);
   clocks_changed(admit.worker, out);
 }
 
@@ -47,9 +47,7 @@ void Shard::handle(const msg::Fence& fence, Outbox& out) {
   if (clocks_.find(fence.worker)) progress = apply_->fence(fence.worker);
   out.emit(event::Fenced{
       .worker = fence.worker, .clock = progress.clock, .partial = !progress.applied.empty()});
-  out.send(
-      kScheduler,
-      encode({.body = msg::Fenced{fence.worker, progress.clock, std::move(progress.applied)}}));
+  scheduler_.send(msg::Fenced{fence.worker, progress.clock, std::move(progress.applied)}, out);
   if (const auto mover = apply_->release(fence.worker, out)) return clocks_changed(*mover, out);
   apply_->propose(out);
 }

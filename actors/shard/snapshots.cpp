@@ -40,7 +40,7 @@ Status Snapshots::handle(const msg::Snapshot& order, Outbox& out) {
     passed |= participant.live && participant.next_unseen > end;
     if (participant.clock.value() < end.value()) proposed.behind.push_back(worker);
   }
-  out.send(kScheduler, encode({.body = msg::SnapshotVote{order.snapshot, !passed}}));
+  scheduler_.send(msg::SnapshotVote{order.snapshot, !passed}, out);
   if (passed) return {};
   pending_ = std::move(proposed);
   collect_complete(out);
@@ -88,7 +88,7 @@ void Snapshots::collect_complete(Outbox& out) {
   const std::uint64_t snapshot = pending->order.snapshot;
   const Iteration iteration = least_of(pending->ends);
   out.emit(event::SnapshotTaken{iteration, snapshot});
-  out.send(kScheduler, encode({.body = msg::SnapshotTaken{snapshot}}));
+  scheduler_.send(msg::SnapshotTaken{snapshot}, out);
   take({.state = {.snapshot = snapshot, .iteration = iteration},
         .evaluate = pending->order.evaluate,
         .checkpoint = pending->order.checkpoint},

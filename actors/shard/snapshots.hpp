@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "actors/channel.hpp"
 #include "actors/shard/bucket_queues.hpp"
 #include "actors/shard/clock_table.hpp"
 #include "core/expected.hpp"
@@ -21,8 +22,12 @@ namespace leeway {
 class Snapshots {
  public:
   Snapshots(std::shared_ptr<const Job> job, ShardId shard, BucketQueues& buckets,
-            const ClockTable& clocks)
-      : job_(std::move(job)), shard_(shard), buckets_(buckets), clocks_(clocks) {}
+            const ClockTable& clocks, Channel& scheduler)
+      : job_(std::move(job)),
+        shard_(shard),
+        buckets_(buckets),
+        clocks_(clocks),
+        scheduler_(scheduler) {}
 
   /// Takes the present state at once if the order is immediate. Otherwise votes on the proposal,
   /// which replaces an earlier one. Error: the order does not fit the plan.
@@ -63,6 +68,7 @@ class Snapshots {
   ShardId shard_;
   BucketQueues& buckets_;
   const ClockTable& clocks_;
+  Channel& scheduler_;
   std::optional<Pending> pending_;
 };
 

@@ -49,7 +49,7 @@ void BoundChecker::on_delivered(Instant, const Letter& letter) {
   Shard& shard = shards_[letter.to()];
   if (shard.announced)
     violated({letter.to()}, "the announced bound ", *shard.announced, " was ignored");
-  if (letter.from() != kScheduler) return;
+  if (letter.from() != kScheduler || !orders_.is_next(letter)) return;
   if (const auto* bound = letter.as<msg::Bound>()) shard.announced = bound->staleness;
 }
 

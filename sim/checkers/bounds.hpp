@@ -8,6 +8,7 @@
 
 #include "actors/job.hpp"
 #include "sim/checkers/clocks.hpp"
+#include "sim/checkers/order_numbers.hpp"
 #include "sim/checkers/resumed.hpp"
 
 namespace leeway::sim {
@@ -38,6 +39,7 @@ class BoundChecker final : public Checker {
   void check_change(Address actor, const event::BoundChanged& changed);
 
   std::shared_ptr<const Job> job_;
+  OrderNumbers orders_;
   bool moves_;          // whether bounds may change
   std::int64_t first_;  // until the first change
   std::uint64_t changes_ = 0;

@@ -6,6 +6,7 @@
 #include "sim/checkers/evicted.hpp"
 #include "sim/checkers/exactly_once.hpp"
 #include "sim/checkers/limits.hpp"
+#include "sim/checkers/orders.hpp"
 #include "sim/checkers/parked.hpp"
 #include "sim/checkers/pipelines.hpp"
 #include "sim/checkers/rounds.hpp"
@@ -24,6 +25,7 @@ std::vector<std::shared_ptr<Checker>> all_checkers(const std::shared_ptr<const J
   return {clocks,
           bounds,
           std::make_shared<RuleChecker>(clocks, bounds),
+          std::make_shared<OrderChecker>(),
           std::make_shared<ExactlyOnceChecker>(),
           std::make_shared<ParkedChecker>(clocks, bounds),
           std::make_shared<RoundChecker>(job),

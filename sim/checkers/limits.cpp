@@ -15,7 +15,9 @@ void LimitsChecker::on_sent(Instant, const Letter& letter) {
 }
 
 void LimitsChecker::on_delivered(Instant, const Letter& letter) {
-  if (letter.from() != kScheduler || letter.to().kind != RoleKind::shard) return;
+  if (letter.from() != kScheduler || letter.to().kind != RoleKind::shard ||
+      !orders_.is_next(letter))
+    return;
   if (const auto* admit = letter.as<msg::Admit>()) {
     auto& worker = workers_.at(letter.to(), admit->worker);
     worker = {.session = admit->session, .parked = std::move(worker.parked)};

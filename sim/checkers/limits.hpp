@@ -8,6 +8,7 @@
 #include "actors/job.hpp"
 #include "sim/checkers/books.hpp"
 #include "sim/checkers/checker.hpp"
+#include "sim/checkers/order_numbers.hpp"
 
 namespace leeway::sim {
 
@@ -33,6 +34,7 @@ class LimitsChecker final : public Checker {
   void check_pending(Address actor, const event::ClockMoved& moved);
 
   std::shared_ptr<const Job> job_;
+  OrderNumbers orders_;
   Books<Worker> workers_;
 };
 

@@ -72,7 +72,7 @@ void RoundChecker::on_delivered(Instant, const Letter& letter) {
   if (const auto* dropped =
           letter.to().kind == RoleKind::worker ? letter.as<msg::PushDropped>() : nullptr)
     next_[letter.to()] = std::max(next_[letter.to()], dropped->next);
-  if (letter.to().kind != RoleKind::shard) return;
+  if (letter.to().kind != RoleKind::shard || !orders_.is_next(letter)) return;
   const auto* close = letter.as<msg::CloseRound>();
   if (!close) return;
   Shard& shard = shards_[letter.to()];

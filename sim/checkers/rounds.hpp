@@ -7,6 +7,7 @@
 
 #include "actors/job.hpp"
 #include "sim/checkers/checker.hpp"
+#include "sim/checkers/order_numbers.hpp"
 
 namespace leeway::sim {
 
@@ -37,6 +38,7 @@ class RoundChecker final : public Checker {
   void check_last_round(Address address, const Shard& shard) const;
 
   std::shared_ptr<const Job> job_;
+  OrderNumbers orders_;
   std::uint32_t spare_;                                // 0: no round is closed early
   std::map<Iteration, std::vector<WorkerId>> rounds_;  // the latest
   std::map<Address, Shard> shards_;

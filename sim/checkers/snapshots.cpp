@@ -140,7 +140,7 @@ void SnapshotChecker::on_delivered(Instant, const Letter& letter) {
     if (const auto* shard_bucket = shard_bucket_of(letter.to(), worker, push->bucket))
       shard.tied.arrives({worker, session, push->iteration, *shard_bucket});
   } else if (letter.to().kind == RoleKind::shard && letter.from() == kScheduler) {
-    on_order(letter.to(), letter);
+    if (orders_.is_next(letter)) on_order(letter.to(), letter);
   } else if (letter.to() == kMonitor && letter.from().kind == RoleKind::shard) {
     const auto* state = letter.as<msg::SnapshotState>();
     if (!state) return;

@@ -10,6 +10,7 @@
 
 #include "actors/job.hpp"
 #include "sim/checkers/checkpoints.hpp"
+#include "sim/checkers/order_numbers.hpp"
 #include "sim/checkers/tied_gradients.hpp"
 
 namespace leeway::sim {
@@ -70,6 +71,7 @@ class SnapshotChecker final : public Checker {
                        std::int64_t updates, const msg::BlockData& found) const;
 
   std::shared_ptr<const Job> job_;
+  OrderNumbers orders_;
   std::shared_ptr<const CheckpointChecker> checkpoints_;
   bool piped_;
   bool adds_;  // sums gradients, not only counts updates

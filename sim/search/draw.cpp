@@ -18,6 +18,7 @@ constexpr std::uint64_t kDrawStream = 0x64726177;
 constexpr std::uint64_t kPipelineStream = 0x70697065;
 constexpr std::uint64_t kNormStream = 0x6e6f726d;
 constexpr std::uint64_t kClusterStream = 0x6e6f6465;
+constexpr std::uint64_t kOrderStream = 0x6f726465;
 
 class Draw {
  public:
@@ -41,6 +42,7 @@ class Draw {
     stragglers();
     time_limit();
     faults();
+    lost_orders();
     cluster();
     return std::move(plan_);
   }
@@ -378,6 +380,18 @@ class Draw {
     if (rng_.one_in(6)) delayed_messages_of_crashed_worker();
     if (rng_.one_in(6) && plan_.shards > 1) uneven_admission();
     if (piped() && rng_.one_in(3)) crash_during_broken_link();
+  }
+
+  /// The link between the scheduler and a shard breaks, often during another fault.
+  void lost_orders() {
+    Rng rng = Rng::stream(plan_.seed, kOrderStream);
+    if (away_ || !rng.one_in(3)) return;
+    plan::FaultTime at = sim::uniform(rng, 0, length_);
+    if (!rng.one_in(3)) at = plan_.faults[rng.below(plan_.faults.size())].at;
+    const auto shard = ShardId(sim::between(rng, 0, plan_.shards - 1));
+    plan_.faults.push_back(
+        {kScheduler, at, 0,
+         plan::Breaks{address_of(shard), sim::uniform(rng, 0.05, 0.8) * detection_}});
   }
 
   const Job& base_;

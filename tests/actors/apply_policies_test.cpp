@@ -54,11 +54,12 @@ struct FullRounds : Scene {
 /// One spare worker; the shard leads.
 struct FirstPushes : Scene {
   explicit FirstPushes(std::uint32_t bucket_count = 1)
-      : Scene(bucket_count), policy(1, true, clocks, sink) {}
+      : Scene(bucket_count), policy(1, true, clocks, sink, scheduler) {}
   std::vector<msg::RoundClosed> proposals() const { return out.sent<msg::RoundClosed>(kScheduler); }
   bool close(std::int64_t round, std::vector<WorkerId> contributors) {
     return policy.close({Iteration(round), std::move(contributors), View(1)});
   }
+  Channel scheduler{kScheduler};
   ApplyFirstPushes policy;
 };
 
@@ -147,7 +148,8 @@ TEST_CASE("a round is proposed again only for another view or further pushes") {
 
 TEST_CASE("a shard that does not lead proposes no round") {
   Scene scene;
-  ApplyFirstPushes policy(1, false, scene.clocks, scene.sink);
+  Channel scheduler(kScheduler);
+  ApplyFirstPushes policy(1, false, scene.clocks, scene.sink, scheduler);
   for (const WorkerId worker : {kA, kB, kC}) scene.take(policy, push_of(worker, 0));
   CHECK(scene.out.sent<msg::RoundClosed>(kScheduler).empty());
 }

@@ -13,7 +13,7 @@ struct SnapshotScene {
   SnapshotScene()
       : job(one_shard_job()),
         buckets(job, ShardId(0)),
-        snapshots(job, ShardId(0), buckets, clocks),
+        snapshots(job, ShardId(0), buckets, clocks, scheduler),
         acknowledgements(clocks),
         updates(buckets, snapshots, acknowledgements) {
     admit_workers(clocks, 2);
@@ -71,6 +71,7 @@ struct SnapshotScene {
   ClockTable clocks;
   RecordingOutbox out;
   BucketQueues buckets;
+  Channel scheduler{kScheduler};
   Snapshots snapshots;
   Acknowledgements acknowledgements;
   Updates updates;

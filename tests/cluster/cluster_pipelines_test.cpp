@@ -88,9 +88,9 @@ TEST_CASE(
   Listener program(slow_pipelines(nodes, folder));
   REQUIRE(gets_going(folder));
   nodes[2].process().signal(SIGKILL);
-  REQUIRE(program.prints(
-      "pipeline 1 (workers 2 to 3) ended and was evicted: worker 3 (stage 1): node " +
-      nodes[2].name() + " is gone"));
+  REQUIRE(program.prints("node " + nodes[2].name() + " is gone"));
+  // Worker 2 may end first, when its node reports that it cannot reach the other.
+  REQUIRE(program.prints("pipeline 1 (workers 2 to 3) ended and was evicted: worker "));
   std::optional<Listener> joined;
   if (joins) {
     joined.emplace(std::vector<std::string>{kBin + "/leeway", "join", program.name(), "--listen",

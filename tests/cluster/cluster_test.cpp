@@ -143,7 +143,10 @@ TEST_CASE(
   const bool killed = GENERATE(true, false);
   TemporaryFolder folder;
   Nodes nodes(3);
-  Listener program(slow_run(nodes, folder / "run", kEndless, "500ms"));
+  auto arguments = slow_run(nodes, folder / "run", kEndless, killed ? kLongSilence : "2s");
+  // A node that is only slow must not end the run.
+  arguments.insert(arguments.end(), {"--place", "shards=0"});
+  Listener program(arguments);
   REQUIRE(gets_going(folder / "run"));
   nodes[2].process().signal(killed ? SIGKILL : SIGSTOP);  // or as if it had lost power
   Listener joined({kBin + "/leeway", "join", program.name(), "--listen", "127.0.0.1:0"});

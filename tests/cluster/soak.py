@@ -205,9 +205,10 @@ class Run:
         agent = self.random.choice(able)
         if kind in ("kill", "restart"):
             agent.kill()
-        if kind == "restart":  # at its address, as a service manager does; the program calls it
+        if kind == "restart":  # with the same arguments, as a service manager does
             agent.popen.wait()
-            again = self.start(f"{agent.name}-again", "leeway", "node", "--listen", agent.address(), *self.listen)
+            node = "leeway", "node", "--listen", agent.address(), *self.listen  # the program calls it
+            again = self.start(f"{agent.name}-again", *(self.joining if agent.joins else node))
             self.agents.append(again)
             again.address()
         if kind == "leave":

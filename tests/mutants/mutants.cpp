@@ -95,6 +95,8 @@ constexpr Described kMutants[] = {
                   "a partial iteration is leased again without its applied buckets"),
     LEEWAY_MUTANT(no_data_not_sent, "no worker is notified that there are no samples"),
     LEEWAY_MUTANT(lease_not_asked_again, "a lease request lost with a connection is not repeated"),
+    LEEWAY_MUTANT(order_not_sent_again, "an order lost with a connection is not sent again"),
+    LEEWAY_MUTANT(repeated_order_obeyed, "an order that is sent again is carried out again"),
     LEEWAY_MUTANT(start_not_sent_again, "a Start lost with a connection is not sent again"),
     LEEWAY_MUTANT(stop_not_sent_again, "a Stop lost with a connection is not sent again"),
     LEEWAY_MUTANT_IN(crashing, manifest_before_files,

@@ -14,7 +14,8 @@ struct SchedulerParts {
   explicit SchedulerParts(std::shared_ptr<const Job> of, const std::set<WorkerId>& later = {})
       : job(std::move(of)),
         roster(*job, later),
-        mailer(*job, roster),
+        shards(channels_to_shards(*job)),
+        mailer(*job, roster, shards),
         leases(*job, roster, mailer),
         bound(*job, roster, mailer),
         checkpoints(job, roster, leases, bound),
@@ -40,6 +41,7 @@ struct SchedulerParts {
 
   std::shared_ptr<const Job> job;
   Roster roster;
+  std::vector<Channel> shards;
   Mailer mailer;
   Leases leases;
   BoundControl bound;

@@ -36,6 +36,7 @@ class RawPeer {
     details.port = port;  // nothing calls it: the mesh itself listens there
     details.link = random_word();
     details.window_bytes = 1 << 20;
+    details.silence_ns = 2'000'000'000;
   }
 
   /// Sends Hello and Confirm. False: refused, or the connection has ended.
