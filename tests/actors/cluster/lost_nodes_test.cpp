@@ -77,6 +77,20 @@ TEST_CASE("a node that runs again takes its own workers, and others only after t
   CHECK(program.begun(6) == Launches{"1/3", "2/2"});
 }
 
+TEST_CASE("a node that joins from the address of a running one replaces it at once") {
+  CoordinatedProgram program(four_workers(), 3, kShardsOnOne);
+  program.run();
+  program.receive(7, node::Offer{program.name_of(2), seconds(30)}, 0);
+  CHECK(program.ended_connections == std::set{PeerId(2)});
+  CHECK_THAT(program.log, Contains("another process listens there now"));
+  const auto asks = program.take<node::Ask>(7);
+  REQUIRE(asks.size() == 1);
+  CHECK(asks[0].nodes[2].empty());  // it must not call itself
+  program.answer(7);
+  program.receive(7, node::Linked{});
+  CHECK(program.begun(7) == Launches{"1/2", "3/2"});
+}
+
 TEST_CASE("a node that is called again and cannot take part loses its connection, not its number") {
   CoordinatedProgram program(four_workers(), 2, kShardsOnOne);
   program.run();
