@@ -53,9 +53,9 @@ using BlockId = Id<struct BlockTag>;
 using LeaseId = Id<struct LeaseTag, std::uint64_t>;
 /// Another process that is connected to this one; never reused.
 using PeerId = Id<struct PeerTag>;
-/// The time from a Start of a worker, or of its pipeline, to the next one. The scheduler numbers
-/// the sessions of each pipeline from 1; 0 is before the first. All messages of a worker carry its
-/// session, except a Join.
+/// The part of a worker's run, or of its pipeline's, that one Start begins: until it is idle, is
+/// evicted or stops. The scheduler numbers the sessions of each pipeline, upwards from 1, when it
+/// admits the pipeline. Messages of a worker carry the session that it has begun last; 0: none.
 using Session = Id<struct SessionTag, std::uint64_t>;
 
 /// Names a worker's request to join, which may be repeated. Later requests have larger numbers.

@@ -245,8 +245,6 @@ class Coordinator {
   void take_in(const Offer& offer, std::set<WorkerId> workers);
   /// Takes nodes out whose workers others can have: silent ones without shards.
   void drop_silent_nodes();
-  /// Takes a node out although its connection may live.
-  void replaced(std::size_t index, const std::string& reason);
   /// Workers without a node: their node has left, or they were placed `later`.
   std::set<WorkerId> missing() const;
   /// Stages on other nodes whose pipeline has a worker in `taken`, and which left with that worker:

@@ -31,10 +31,6 @@ void Coordinator::on_offer(PeerId peer, const node::Offer& sent) {
   if (offers_.size() >= limits::kMaxNodes)
     return refuse(peer, concat(limits::kMaxNodes, " nodes wait for a worker of the job of ",
                                options_.who, ", which is the limit; join later"));
-  // It has been started again before the loss of its earlier process was noticed.
-  for (std::size_t i = 1; i < nodes_.size() && phase_ == Phase::running; ++i)
-    if (nodes_[i].name == sent.name && nodes_[i].takes_part())
-      replaced(i, "another process listens there now");
   const std::int64_t wait = std::clamp<std::int64_t>(sent.wait.ns, 0, seconds(86400).ns);
   offers_.push_back({peer, sent.name, site_.now_ns() + wait});
   // A waiting node has waited longer.
@@ -66,7 +62,10 @@ bool Coordinator::answer(Offer& offer) {
     return true;
   }
   drop_silent_nodes();
-  if (auto workers = missing(); !workers.empty()) {
+  // The loss of an earlier process at its address will be noticed soon.
+  const bool has_twin = std::ranges::any_of(
+      nodes_, [&](const Node& node) { return node.name == offer.name && node.takes_part(); });
+  if (auto workers = missing(); !workers.empty() && !has_twin) {
     take_in(offer, std::move(workers));
     return true;
   }
@@ -107,17 +106,14 @@ void Coordinator::drop_silent_nodes() {
         now - node.silent_since < options_.patience.ns || placement_.has_shard(index_of(i)) ||
         std::ranges::find(placement_.workers, index_of(i)) == placement_.workers.end())
       continue;
-    replaced(i, concat("no sign of life for ", (options_.silence + options_.patience).seconds(),
-                       " s, and another node takes its workers"));
+    const std::string reason =
+        concat("no sign of life for ", (options_.silence + options_.patience).seconds(),
+               " s, and another node takes its workers");
+    send(node, node::End{reason});
+    site_.leave(*node.peer);
+    site_.unlink(index_of(i), reason);
+    node_gone(i, reason);
   }
-}
-
-void Coordinator::replaced(std::size_t index, const std::string& reason) {
-  const Node& node = nodes_[index];
-  send(node, node::End{reason});
-  site_.leave(*node.peer);
-  site_.unlink(index_of(index), reason);
-  node_gone(index, reason);
 }
 
 std::set<WorkerId> Coordinator::stopped_with(const std::set<WorkerId>& taken) const {

@@ -18,6 +18,7 @@ bool Evictions::evict(WorkerId worker, const std::string& reason, Outbox& out) {
                                        : reason;
   member.missing = mailer_.stage_shard_pairs();
   for (auto& stage : member.stages) {
+    // Before their Start, workers still wait for one.
     if (stage.joined && !stage.ended && !has_started) stage.rejoins = stage.nonce;
     stage.joined = false;
   }
@@ -28,9 +29,9 @@ bool Evictions::evict(WorkerId worker, const std::string& reason, Outbox& out) {
         return msg::Fence{one, view};
       },
       out);
-  // It may live, and only seem to have ended. Before their Start, workers still wait for one.
-  if (!has_started) return true;
-  for (const WorkerId one : roster_.workers_of(lead)) mailer_.refuse_evicted(one, out);
+  // The others may live, and only seem to have ended.
+  for (const WorkerId one : roster_.workers_of(lead))
+    if (!roster_.stage_of(one).rejoins) mailer_.refuse_evicted(one, out);
   return true;
 }
 

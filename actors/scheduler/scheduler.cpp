@@ -73,11 +73,14 @@ void Scheduler::on_down(Address actor, const EndReason& reason, Outbox& out) {
   if (knows(actor)) {
     const WorkerId worker(actor.index);
     auto& stage = roster_.stage_of(worker);
+    const bool waits =
+        roster_.member_of(worker).is_out() && (stage.joined || stage.rejoins.has_value());
     stage.ended = true;
     stage.end_reason = reason;
     stage.rejoins.reset();
     evict(worker, reason.text, out);
     stage.joined = false;
+    if (waits) mailer_.refuse_evicted(worker, out);  // it may live, and be idle
     // The run may have gone on for this worker only.
     if (roster_.member_of(worker).state == State::gone)
       run_.fail_if_alone(job_->stages->lead_of(worker), out);
@@ -119,12 +122,12 @@ void Scheduler::on_worker(WorkerId worker, Envelope& envelope, Outbox& out) {
   const auto& member = roster_.member_of(worker);
   const auto* done = std::get_if<msg::Stopped>(&envelope.body);
   const bool in_session = envelope.session == member.session;
-  if (done ? done->nonce != stage.nonce : !in_session) return;
   if (member.is_out()) {
     // A stage that waits for the others sends nothing but Stopped.
     if (!stage.joined) mailer_.refuse_evicted(worker, out);
     return;
   }
+  if (done ? done->nonce != stage.nonce : !in_session) return;
   stage.heard |= in_session;
   if (done) return stopped(worker, envelope.session, *done, out);
   on_member(worker, envelope.body, out);

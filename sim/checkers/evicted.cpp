@@ -15,13 +15,16 @@ void EvictedChecker::on_event(Instant, Address actor, const Event& event) {
   // All stages of the pipeline are evicted with it.
   for (std::uint32_t stage = 0; stage < job_->stages->count(); ++stage) {
     const Address one = address_of(job_->stages->worker(evicted->worker, stage));
-    if (started_.contains(one)) evicted_[one] = started_[one];
+    if (begun_.contains(one)) evicted_[one] = begun_[one];
   }
 }
 
 void EvictedChecker::on_sent(Instant, const Letter& letter) {
   const Address from = letter.from(), to = letter.to();
   if (ended_.contains(from)) violated({from, to}, "the actor has ended, but sends a message");
+  const auto* admit =
+      from == kScheduler && to.kind == RoleKind::shard ? letter.as<msg::Admit>() : nullptr;
+  if (admit) begun_[address_of(admit->worker)] = admit->session;
   if (to.kind != RoleKind::worker) return;
   if (from.kind == RoleKind::shard) {
     if (!fenced_.contains({from, to})) return;
@@ -35,7 +38,7 @@ void EvictedChecker::on_sent(Instant, const Letter& letter) {
     if (evicted != evicted_.end() && session <= evicted->second)
       violated({from, to}, "a ", name_of(letter.open()->body), " to session ", session,
                ", which was evicted");
-    if (start) started_[to] = session;
+    if (start) begun_[to] = session;
   }
 }
 

@@ -26,7 +26,7 @@ class EvictedChecker final : public Checker {
   std::shared_ptr<const Job> job_;
   std::set<Address> ended_;
   std::set<std::pair<Address, Address>> fenced_;  // shard, worker
-  std::map<Address, Session> started_;            // the last that the scheduler started
+  std::map<Address, Session> begun_;              // the last that the scheduler admitted or started
   std::map<Address, Session> evicted_;            // the last that the scheduler evicted
 };
 

@@ -1,7 +1,6 @@
 #include "sim/checkers/parked.hpp"
 
 #include <limits>
-#include <utility>
 
 namespace leeway::sim {
 
@@ -93,8 +92,10 @@ void ParkedChecker::on_delivered(Instant, const Letter& letter) {
   } else if (letter.to() == kScheduler && from_worker) {
     const WorkerId worker(letter.from().index);
     const auto* join = letter.as<msg::Join>();
-    if (join && join->nonce > std::exchange(joined_[worker], join->nonce))
+    if (join && join->nonce > joined_[worker]) {
+      joined_[worker] = join->nonce;
       for (auto& [address, shard] : shards_) forget(shard, worker);
+    }
     if (letter.as<msg::Stopped>()) ended_.insert(letter.from());
   }
 }

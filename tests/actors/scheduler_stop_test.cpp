@@ -46,6 +46,31 @@ TEST_CASE("an idle pipeline is admitted again when samples come back, in the nex
   CHECK(stand.request_lease(2, end, Clock(end.value()))->begin == 0);
 }
 
+TEST_CASE("an idle worker that is evicted while it is admitted again is refused, and joins again") {
+  SchedulerStand stand(piped_plan(6));
+  stand.start_all();
+  REQUIRE(stand.request_lease(0, Iteration(0), {}));
+  const Iteration end = stand.train_all(2);
+  for (const std::uint32_t worker : {2u, 3u}) stand.deliver(worker, msg::Idle{Clock(end.value())});
+  stand.end_worker(0);
+  stand.answer_fences();
+  REQUIRE(stand.pairs<msg::Admit>() == stand.pairs_of(2));
+  stand.forget();
+  stand.end_worker(3, {EndReason::Kind::unreachable, "no sign of life"});
+  CHECK(stand.receivers_of<msg::Refused>() == Workers{3});  // it may live; worker 2 waits
+  // While the others wait for it, worker 2 seems to end too.
+  stand.end_worker(2, {EndReason::Kind::unreachable, "no sign of life"});
+  CHECK(stand.receivers_of<msg::Refused>() == Workers{2});
+  stand.answer_fences();
+  stand.forget();
+  // An idle worker whose refusal was lost sends Idle of its session when the link works again.
+  stand.deliver(2, msg::Idle{Clock(end.value())});
+  CHECK(stand.receivers_of<msg::Refused>() == Workers{2});
+  stand.join(2, kRejoined);
+  stand.join(3, kRejoined);
+  CHECK(stand.pairs<msg::Admit>() == stand.pairs_of(2));
+}
+
 TEST_CASE("when a worker gets a Leave, its pipeline has left once all stages have stopped") {
   SchedulerStand stand(piped_plan());
   stand.start_all();

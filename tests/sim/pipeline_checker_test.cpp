@@ -304,7 +304,7 @@ TEST_CASE("an iteration pushed without some of its samples is caught") {
         })) == "iteration 0 has positions 0 to 3, but had 0 to 4");
 }
 
-TEST_CASE("an input that a stage did not receive under its present Start is caught") {
+TEST_CASE("an input that a stage did not receive in its present session is caught") {
   CHECK(seen_in_history(without("announces")) == "forward of iteration 0, which was not announced");
   CHECK(seen_in_history(without("A0")) ==
         "forward of micro-batch 0 of iteration 0 through chunk 1 without its activation");
