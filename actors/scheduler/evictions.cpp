@@ -11,7 +11,7 @@ bool Evictions::evict(WorkerId worker, const std::string& reason, Outbox& out) {
   auto& member = roster_.at(lead);
   if (member.is_out() || member.state == State::stopped) return false;
   out.emit(event::Evicted{lead});
-  const bool has_started = member.took_part = member.has_started();
+  member.took_part = member.has_started();
   roster_.enter(lead, State::fencing);
   member.end_reason = stages_->piped() ? concat("worker ", worker, " (stage ",
                                                 stages_->stage_of(worker), "): ", reason)
@@ -19,7 +19,7 @@ bool Evictions::evict(WorkerId worker, const std::string& reason, Outbox& out) {
   member.missing = mailer_.stage_shard_pairs();
   for (auto& stage : member.stages) {
     // Before their Start, workers still wait for one.
-    if (stage.joined && !stage.ended && !has_started) stage.rejoins = stage.nonce;
+    if (stage.joined && !stage.ended && !member.took_part) stage.rejoins = stage.nonce;
     stage.joined = false;
   }
   const View view = roster_.next_view();

@@ -2,22 +2,6 @@
 
 namespace leeway::sim {
 
-const IterationSet* ExactlyOnceChecker::find(const Lives& lives, Session session,
-                                             std::uint32_t bucket) {
-  for (const Life& life : lives)
-    if (life.session == session && bucket < life.applied.size()) return &life.applied[bucket];
-  return nullptr;
-}
-
-IterationSet& ExactlyOnceChecker::at(Lives& lives, Session session, std::uint32_t bucket) {
-  std::size_t i = 0;
-  while (i < lives.size() && lives[i].session != session) ++i;
-  if (i == lives.size()) lives.push_back({session, {}});
-  auto& applied = lives[i].applied;
-  if (applied.size() <= bucket) applied.resize(bucket + std::size_t{1});
-  return applied[bucket];
-}
-
 void ExactlyOnceChecker::on_event(Instant, Address actor, const Event& event) {
   if (const auto* dropped = event.as<event::PushDropped>())
     dropped_[{actor, dropped->worker, dropped->session}].insert(dropped->iteration);
@@ -26,8 +10,7 @@ void ExactlyOnceChecker::on_event(Instant, Address actor, const Event& event) {
 
 void ExactlyOnceChecker::check_applied(Address actor, const event::BucketApplied& applied) {
   const auto& [worker, session, iteration, bucket, samples] = applied;
-  auto& lives = workers_.at(actor, worker);
-  if (!at(lives, session, bucket).insert(iteration))
+  if (!applied_.at(actor, worker)[{session, bucket}].insert(iteration))
     violated({actor, address_of(worker)}, "bucket ", bucket, " of iteration ", iteration,
              ", session ", session, ", applied twice");
   if (is_dropped(actor, worker, session, iteration))
@@ -48,9 +31,13 @@ void ExactlyOnceChecker::on_delivered(Instant, const Letter& letter) {
   const Session session = letter.open()->session;
   const WorkerId worker(letter.to().index);
   if (is_dropped(letter.from(), worker, session, pushed->iteration)) return;
-  const auto* lives = workers_.find(letter.from(), worker);
-  const auto* applied = lives ? find(*lives, session, pushed->bucket) : nullptr;
-  if (!applied || !applied->contains(pushed->iteration))
+  const auto is_applied = [&] {
+    const auto* applied = applied_.find(letter.from(), worker);
+    if (!applied) return false;
+    const auto found = applied->find({session, pushed->bucket});
+    return found != applied->end() && found->second.contains(pushed->iteration);
+  };
+  if (!is_applied())
     violated({letter.from(), letter.to()}, "bucket ", pushed->bucket, " of iteration ",
              pushed->iteration, ", session ", session, ", acknowledged but not applied");
 }

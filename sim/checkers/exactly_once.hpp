@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <tuple>
-#include <vector>
+#include <utility>
 
 #include "sim/checkers/books.hpp"
 #include "sim/checkers/checker.hpp"
@@ -19,19 +19,10 @@ class ExactlyOnceChecker final : public Checker {
   void on_delivered(Instant, const Letter& letter) override;
 
  private:
-  struct Life {
-    Session session;
-    std::vector<IterationSet> applied;  // by bucket
-  };
-  using Lives = std::vector<Life>;
-  /// Null if no push of the bucket has been applied.
-  static const IterationSet* find(const Lives& lives, Session session, std::uint32_t bucket);
-  static IterationSet& at(Lives& lives, Session session, std::uint32_t bucket);
-
   void check_applied(Address actor, const event::BucketApplied& applied);
   bool is_dropped(Address shard, WorkerId worker, Session session, Iteration iteration) const;
 
-  Books<Lives> workers_;
+  Books<std::map<std::pair<Session, std::uint32_t>, IterationSet>> applied_;  // by bucket
   std::map<std::tuple<Address, WorkerId, Session>, IterationSet> dropped_;
 };
 

@@ -5,6 +5,19 @@
 #include "tests/support/scheduler_stand.hpp"
 
 namespace leeway::test {
+namespace {
+
+/// Starts all: pipeline 0 has a lease, and the second one has trained the rest and is idle. Returns
+/// the second one's next iteration.
+Iteration idle_second_pipeline(SchedulerStand& stand) {
+  stand.start_all();
+  REQUIRE(stand.request_lease(0, Iteration(0), {}));
+  const Iteration end = stand.train_all(2);
+  for (const std::uint32_t worker : {2u, 3u}) stand.deliver(worker, msg::Idle{Clock(end.value())});
+  return end;
+}
+
+}  // namespace
 
 TEST_CASE("a pipeline is idle when all its stages are idle in the same session") {
   SchedulerStand stand(piped_plan());
@@ -23,10 +36,7 @@ TEST_CASE("a pipeline is idle when all its stages are idle in the same session")
 
 TEST_CASE("an idle pipeline is admitted again when samples come back, in the next session") {
   SchedulerStand stand(piped_plan());
-  stand.start_all();
-  REQUIRE(stand.request_lease(0, Iteration(0), {}));
-  const Iteration end = stand.train_all(2);
-  for (const std::uint32_t worker : {2u, 3u}) stand.deliver(worker, msg::Idle{Clock(end.value())});
+  const Iteration end = idle_second_pipeline(stand);
   stand.end_worker(0);
   stand.forget();
   for (const auto& [worker, shard] : stand.pairs_of(0))
@@ -48,10 +58,7 @@ TEST_CASE("an idle pipeline is admitted again when samples come back, in the nex
 
 TEST_CASE("an idle worker that is evicted while it is admitted again is refused, and joins again") {
   SchedulerStand stand(piped_plan(6));
-  stand.start_all();
-  REQUIRE(stand.request_lease(0, Iteration(0), {}));
-  const Iteration end = stand.train_all(2);
-  for (const std::uint32_t worker : {2u, 3u}) stand.deliver(worker, msg::Idle{Clock(end.value())});
+  const Iteration end = idle_second_pipeline(stand);
   stand.end_worker(0);
   stand.answer_fences();
   REQUIRE(stand.pairs<msg::Admit>() == stand.pairs_of(2));
@@ -136,10 +143,7 @@ TEST_CASE("a pipeline that gets a Stop before its Start is not started") {
 
 TEST_CASE("an idle pipeline that leaves is not admitted again") {
   SchedulerStand stand(piped_plan());
-  stand.start_all();
-  REQUIRE(stand.request_lease(0, Iteration(0), {}));
-  const Iteration end = stand.train_all(2);
-  for (const std::uint32_t worker : {2u, 3u}) stand.deliver(worker, msg::Idle{Clock(end.value())});
+  idle_second_pipeline(stand);
   stand.deliver(kHost, msg::Leave{WorkerId(2)});
   stand.evict_first_pipeline();
   CHECK(stand.take<msg::Admit>().empty());
