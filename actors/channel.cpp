@@ -28,6 +28,20 @@ void Channel::send_again(Outbox& out) const {
   for (const auto& [number, message] : kept_) out.send(peer_, message);
 }
 
+msg::ChannelState Channel::save() const {
+  msg::ChannelState state{sent_, received_, owes_, {}};
+  for (const auto& [number, message] : kept_) state.kept.push_back({number, message});
+  return state;
+}
+
+void Channel::restore(const msg::ChannelState& state) {
+  sent_ = state.sent;
+  received_ = state.received;
+  owes_ = state.owes;
+  kept_.clear();
+  for (const auto& kept : state.kept) kept_.emplace_back(kept.number, kept.message);
+}
+
 void Channel::acknowledge(Outbox& out) {
   if (std::exchange(owes_, false))
     out.send(peer_, encode({.acknowledged = received_, .body = msg::Received{}}));

@@ -25,6 +25,9 @@ class Channel {
   void send_again(Outbox& out) const;
   /// Acknowledges what no message has acknowledged yet. Call it regularly.
   void acknowledge(Outbox& out);
+  msg::ChannelState save() const;
+  void restore(const msg::ChannelState& state);
+
   /// Number of messages without an acknowledgement.
   std::size_t unacknowledged() const { return kept_.size(); }
 

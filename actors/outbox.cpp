@@ -1,6 +1,12 @@
 #include "actors/outbox.hpp"
 
+#include "core/check.hpp"
+
 namespace leeway {
+
+void Outbox::take_over(Address address) {
+  LW_CHECK(false, "this host has no standby for", address);
+}
 
 bool is_small(const Work& work) {
   constexpr std::int64_t kBytes = 16 << 20, kFlops = 8 << 20;

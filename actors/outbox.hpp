@@ -40,6 +40,10 @@ class Work {
   /// True if earlier work of the role has begun the iteration. A straggler then keeps its factor.
   virtual bool continues_iteration() const { return false; }
   virtual void run(int part) = 0;
+  /// Of work that waits for a disk, after run(): what the role learns from it. Only the primary of
+  /// a replicated role (actors/replica) runs such work; its standby adopts the outcome instead.
+  virtual Message outcome() const { return {}; }
+  virtual void adopt(const Message& /*outcome*/) {}
 };
 
 /// True for work in one part of at most about a tenth of a millisecond. Hosts run it at once,
@@ -65,6 +69,15 @@ class Outbox {
   /// Calls on_down(actor) once when `actor` ends, or soon if it has ended already.
   virtual void watch(Address actor) = 0;
   virtual void emit(const Event& event) = 0;
+  /// For a replicated role: record `number` of what it does, from 1, is this event, or that it has
+  /// handled this message. A standby that takes over may repeat the last records of its primary; a
+  /// host may ignore the repeats.
+  virtual void emit_numbered(std::uint64_t /*number*/, const Event& event) { emit(event); }
+  virtual void handled_numbered(std::uint64_t /*number*/, Address /*from*/, const Message&) {}
+  /// From now on, messages to `address` reach this actor, and its messages come from there. An
+  /// actor that had the address has ended, or ends now. All others get on_link(address), because
+  /// messages to it may be lost. Only hosts with standbys implement it.
+  virtual void take_over(Address address);
 };
 
 class Role {
@@ -73,6 +86,8 @@ class Role {
   /// Called once, before anything else.
   virtual void on_start(Outbox&) {}
   virtual void on_message(Address from, const Message& message, Outbox& out) = 0;
+  /// Whether the role calls Outbox::handled_numbered for its messages, later than on_message.
+  virtual bool is_replicated() const { return false; }
   /// For hosts that have decoded the message: `envelope` is decode(message). The role may move from
   /// it.
   virtual void on_decoded(Address from, const Message& message, Envelope& /*envelope*/,

@@ -28,6 +28,7 @@ class ProtocolRole : public Role {
   std::uint64_t malformed() const { return malformed_; }
 
  protected:
+  void set_malformed(std::uint64_t count) { malformed_ = count; }
   virtual void on_envelope(Address from, Envelope& envelope, Outbox& out) = 0;
 
   /// Refuses a message that cannot be understood, or contradicts the plan. Nothing else comes of

@@ -25,7 +25,8 @@ std::string spelled(Address address) {
 
 Expected<Address> parse_address(std::string_view text) {
   if (text == "scheduler") return kScheduler;
-  for (const RoleKind kind : {RoleKind::worker, RoleKind::shard, RoleKind::node}) {
+  for (const RoleKind kind :
+       {RoleKind::worker, RoleKind::shard, RoleKind::standby, RoleKind::node}) {
     if (!text.starts_with(name_of(kind))) continue;
     if (const auto index = index_of(text.substr(name_of(kind).size())))
       return Address{kind, *index};

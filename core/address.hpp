@@ -11,8 +11,9 @@
 
 namespace leeway {
 
-/// The kinds of actors. A node is the process of a simulated cluster; only faults name it.
-enum class RoleKind : std::uint8_t { scheduler, shard, worker, monitor, host, node };
+/// The kinds of actors. A standby is the second replica of the shard with its number. A node is the
+/// process of a simulated cluster; only faults name it.
+enum class RoleKind : std::uint8_t { scheduler, shard, worker, monitor, standby, host, node };
 
 constexpr std::string_view name_of(RoleKind kind) {
   switch (kind) {
@@ -24,6 +25,8 @@ constexpr std::string_view name_of(RoleKind kind) {
       return "worker";
     case RoleKind::monitor:
       return "monitor";
+    case RoleKind::standby:
+      return "standby";
     case RoleKind::host:
       return "host";
     case RoleKind::node:
@@ -44,12 +47,19 @@ constexpr Address address_of(WorkerId id) {
 constexpr Address address_of(ShardId id) {
   return {RoleKind::shard, id.value()};
 }
+/// The actor that takes over when the shard's actor is lost.
+constexpr Address standby_of(ShardId id) {
+  return {RoleKind::standby, id.value()};
+}
 /// Actors of scenarios and tests by their numbers: worker(2), shard(0).
 constexpr Address worker(std::uint32_t number) {
   return {RoleKind::worker, number};
 }
 constexpr Address shard(std::uint32_t number) {
   return {RoleKind::shard, number};
+}
+constexpr Address standby(std::uint32_t number) {
+  return {RoleKind::standby, number};
 }
 inline constexpr Address kScheduler{RoleKind::scheduler, 0};
 inline constexpr Address kMonitor{RoleKind::monitor, 0};
@@ -58,7 +68,8 @@ inline constexpr Address kHost{RoleKind::host, 0};
 
 /// Whether there can be several of a kind, told apart by their numbers.
 constexpr bool is_numbered(RoleKind kind) {
-  return kind == RoleKind::worker || kind == RoleKind::shard || kind == RoleKind::node;
+  return kind == RoleKind::worker || kind == RoleKind::shard || kind == RoleKind::standby ||
+         kind == RoleKind::node;
 }
 
 inline std::ostream& operator<<(std::ostream& out, Address address) {

@@ -16,7 +16,7 @@ inline constexpr std::uint32_t kMaxChunks = 26;
 /// Nodes of a cluster, including the program's.
 inline constexpr std::uint32_t kMaxNodes = 4096;
 /// Actors of a run: workers, shards, scheduler and monitor.
-inline constexpr std::uint32_t kMaxActors = kMaxWorkers + kMaxShards + 2;
+inline constexpr std::uint32_t kMaxActors = kMaxWorkers + 2 * kMaxShards + 2;
 /// GPUs of one machine.
 inline constexpr std::size_t kMaxGpus = 256;
 /// Reasons that a node gives for refusing its part of a job.
@@ -29,6 +29,20 @@ inline constexpr std::uint32_t kMaxBuckets = 4096;
 inline constexpr std::size_t kMaxEarlyMessages = 65536;
 /// Applied buckets of a partial iteration, over all shards.
 inline constexpr std::uint32_t kMaxAppliedBuckets = 1u << 20;
+/// Pushes that a shard has accepted and not applied.
+inline constexpr std::uint32_t kMaxHeldPushes = 1u << 20;
+/// Announced staleness bounds that some worker has yet to pass.
+inline constexpr std::uint32_t kMaxBounds = 1u << 16;
+/// Rounds whose norms a shard keeps.
+inline constexpr std::uint32_t kMaxKeptRounds = 1u << 16;
+/// Messages of a channel without an acknowledgement.
+inline constexpr std::uint32_t kMaxKeptMessages = 1u << 20;
+/// Timers of a replicated role.
+inline constexpr std::uint32_t kMaxTimers = 1024;
+/// Arrays of an optimizer's state for one parameter.
+inline constexpr std::uint32_t kMaxSlots = 8;
+/// Inputs that a standby may be behind its primary, which then waits.
+inline constexpr std::uint64_t kMaxInputsBehind = 4096;
 /// Nested residual layers.
 inline constexpr std::uint32_t kMaxLayerDepth = 8;
 /// Groups of parameters with learning rates of their own.
@@ -66,6 +80,7 @@ inline constexpr std::size_t kMaxArrivals = 1u << 16;
 inline constexpr std::size_t kMaxGreetingText = 1024;
 /// Pulls of one worker that a shard holds: the current one and a prefetch.
 inline constexpr std::uint32_t kMaxPullsPerWorker = 2;
+inline constexpr std::uint32_t kMaxParkedPulls = kMaxPullsPerWorker * kMaxWorkers;
 /// Pairs of a waiting and a straggling worker that one shard reports.
 inline constexpr std::size_t kMaxWaits = 16384;
 /// Larger tensors are split by rows into blocks of at most this size.

@@ -5,6 +5,7 @@ using Cxx = import "/capnp/c++.capnp";
 $Cxx.namespace("leeway::schema");
 using Cpp = import "/messages/generator/annotations.capnp";
 $Cpp.namespace("leeway::msg");
+$Cpp.include("core/address.hpp");
 $Cpp.include("core/ids.hpp");
 $Cpp.include("core/time.hpp");
 $Cpp.include("messages/tensors.hpp");
@@ -26,6 +27,11 @@ const version :Cpp.Type = (name = "Version");
 const epoch :Cpp.Type = (name = "Epoch");
 const duration :Cpp.Type = (name = "Duration");
 const shape :Cpp.Type = (name = "Shape", wholeList = true);
+
+struct Actor $mapped(type = "Address") {
+  kind @0 :UInt8;  # RoleKind
+  index @1 :UInt32;
+}
 
 struct TensorRef $mapped(type = "msg::StageTensor", blobs = true) {
   # Refers to tensor data in a blob of the message.

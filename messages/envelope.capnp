@@ -18,6 +18,8 @@ using Control = import "scheduler_shard.capnp";
 using Watch = import "monitor.capnp";
 using Along = import "stage_stage.capnp";
 using Between = import "shard_shard.capnp";
+using Replicas = import "replica.capnp";
+using State = import "shard_state.capnp";
 
 struct Envelope $root(decode = "decode") {
   protocol @0 :UInt16 $constant("kProtocolVersion");
@@ -77,5 +79,13 @@ struct Envelope $root(decode = "decode") {
     roundNorm @49 :Between.RoundNorm;
     gradientNorm @50 :Along.GradientNorm;
     received @53 :Control.Received;
+    relay @54 :Replicas.Relay;
+    relayed @55 :Replicas.Relayed;
+    replicate @56 :Replicas.Replicate;
+    replicating @57 :Replicas.Replicating;
+    replicasChanged @58 :Watch.ReplicasChanged;
+    seed @59 :Replicas.Seed;
+    standbyReady @60 :Replicas.StandbyReady;
+    shardState @61 :State.ShardState;
   }
 }

@@ -141,6 +141,26 @@ struct Left {
   worker @0 :UInt32 $type(Common.worker);  # any one of a pipeline
 }
 
+struct PrimaryLost {
+  # The shard's primary has ended; its standby is ordered to take over.
+  shard @0 :UInt32 $type(Common.shard);
+}
+
+struct StandbyLost {
+  # The shard's standby has ended; the primary is ordered to go on alone.
+  shard @0 :UInt32 $type(Common.shard);
+}
+
+struct StandbyTookOver {
+  # The former standby is the primary.
+  shard @0 :UInt32 $type(Common.shard);
+}
+
+struct StandbyInSync {
+  # A new standby has the state of the shard's primary.
+  shard @0 :UInt32 $type(Common.shard);
+}
+
 # ---- workers ----
 
 struct StepStarted {
@@ -198,5 +218,9 @@ struct Event $Cpp.namespace("leeway") $Cpp.declarable
     stepFinished @20 :StepFinished;
     stageComputed @21 :StageComputed;
     checkpointWritten @22 :CheckpointWritten;
+    primaryLost @23 :PrimaryLost;
+    standbyLost @24 :StandbyLost;
+    standbyTookOver @25 :StandbyTookOver;
+    standbyInSync @26 :StandbyInSync;
   }
 }

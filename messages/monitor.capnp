@@ -98,6 +98,21 @@ struct Checkpointed {
   error @3 :Text;  # empty: complete
 }
 
+struct ReplicasChanged {
+  # scheduler -> monitor. A replica of the shard was lost, or has another part.
+  shard @0 :UInt32 $type(Common.shard);
+  change @1 :Change;
+  reason @2 :Text;  # of a loss
+
+  enum Change {
+    shardLost @0;    # the last replica was lost, with its part of the final weights
+    primaryLost @1;  # the standby is ordered to take over
+    tookOver @2;     # the standby is the primary
+    standbyLost @3;  # the primary is ordered to go on alone
+    inSync @4;       # a new standby has the state
+  }
+}
+
 struct Interrupt {
   # host -> scheduler. The user asked the run to stop.
 }

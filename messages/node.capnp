@@ -10,14 +10,12 @@ $Cpp.include("core/address.hpp");
 $Cpp.include("core/expected.hpp");
 $Cpp.include("core/time.hpp");
 $Cpp.include("messages/message.hpp");
-$Cpp.support("messages/node_wire.hpp");
 using import "/messages/generator/annotations.capnp".blobs;
 using import "/messages/generator/annotations.capnp".checked;
 using import "/messages/generator/annotations.capnp".constant;
 using import "/messages/generator/annotations.capnp".count;
 using import "/messages/generator/annotations.capnp".finite;
 using import "/messages/generator/annotations.capnp".limit;
-using import "/messages/generator/annotations.capnp".mapped;
 using import "/messages/generator/annotations.capnp".range;
 using import "/messages/generator/annotations.capnp".root;
 using import "/messages/generator/annotations.capnp".type;
@@ -75,11 +73,6 @@ struct NodeEnvelope $Cpp.namespace("leeway") $root(decode = "decode_node") {
     load @38 :Load;
     loaded @39 :Loaded;
   }
-}
-
-struct Actor $mapped(type = "Address") {
-  kind @0 :UInt8;  # RoleKind
-  index @1 :UInt32;
 }
 
 struct Ask $checked $blobs(all = "initial_weights") {
@@ -250,7 +243,7 @@ struct Refused {
 
 struct Ended {
   # Any node -> all others. An actor of the sender has ended.
-  actor @0 :Actor;
+  actor @0 :Common.Actor;
   launch @1 :UInt32;
   reason @2 :Text;
   kind @3 :Kind;
@@ -362,7 +355,7 @@ struct Events {
 
   struct Emitted {
     ns @0 :Int64;
-    actor @1 :Actor;
+    actor @1 :Common.Actor;
     event @2 :Record.Event;
   }
 }
@@ -373,8 +366,8 @@ struct Messages {
 
   struct Received {
     ns @0 :Int64;
-    from @1 :Actor;
-    to @2 :Actor;
+    from @1 :Common.Actor;
+    to @2 :Common.Actor;
     header @3 :Data $type(name = "Message");  # without its tensors
     tensorBytes @4 :UInt64;
   }
@@ -389,7 +382,7 @@ struct Status {
   job @4 :Text;  # empty: none
   seconds @5 :Float64 $finite;  # since the job began
   nodes @6 :List(Text) $limit("kMaxNodes");  # addresses of all nodes of the job
-  actors @7 :List(Actor) $limit("kMaxActors");  # of this process
+  actors @7 :List(Common.Actor) $limit("kMaxActors");  # of this process
   clocks @8 :List(WorkerClock) $limit("kMaxWorkers");  # at the shards of this process
   parked @9 :List(Parked) $limit("kMaxWorkers");
   links @10 :List(Link) $limit("kMaxNodes");

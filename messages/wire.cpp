@@ -60,6 +60,21 @@ void read(msg::BlockData& out, schema::BlockRef::Reader in, ConstBlobs blobs) {
   if (in.hasTensor()) in_field("tensor", [&] { read_tensor(out, in.getTensor(), blobs); });
 }
 
+void write(schema::Actor::Builder out, Address in) {
+  out.setKind(static_cast<std::uint8_t>(in.kind));
+  out.setIndex(in.index);
+}
+
+void read(Address& out, schema::Actor::Reader in) {
+  read_enum(out.kind, in.getKind(), RoleKind::host, "kind");
+  out.index = in.getIndex();
+  const bool is_shard = out.kind == RoleKind::shard || out.kind == RoleKind::standby;
+  const std::uint32_t end = out.kind == RoleKind::worker ? limits::kMaxWorkers
+                            : is_shard                   ? limits::kMaxShards
+                                                         : 1;
+  require_below(out.index, end, "index");
+}
+
 capnp::Data::Reader plain(const Message& in) {
   const auto words = in.header();
   return {reinterpret_cast<const kj::byte*>(words.data()), words.size_bytes()};

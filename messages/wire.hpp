@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/address.hpp"
 #include "core/expected.hpp"
 #include "messages/common.capnp.h"
 #include "messages/generator/wire.hpp"
@@ -28,6 +29,9 @@ void read(msg::BlockData& out, schema::BlockRef::Reader in, ConstBlobs blobs);
 inline unsigned count_of(const Shape& in) {
   return static_cast<unsigned>(in.rank());
 }
+
+void write(schema::Actor::Builder out, Address in);
+void read(Address& out, schema::Actor::Reader in);
 
 /// A message inside another, without blobs.
 capnp::Data::Reader plain(const Message& in);

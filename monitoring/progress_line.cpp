@@ -96,6 +96,24 @@ void ProgressLine::came_back(WorkerId worker) {
   note(concat(stages_->name_of_member(worker), " is back"));
 }
 
+void ProgressLine::replicas_changed(const msg::ReplicasChanged& changed) {
+  using Change = msg::ReplicasChanged::Change;
+  const auto shard = address_of(changed.shard);
+  switch (changed.change) {
+    case Change::shard_lost:
+      return;  // the run's end says so
+    case Change::primary_lost:
+      return note(concat(shard, " ended: ", changed.reason, "; its standby takes over"));
+    case Change::took_over:
+      return note(concat("the standby of ", shard, " has taken over"));
+    case Change::standby_lost:
+      return note(concat("the standby of ", shard, " ended: ", changed.reason,
+                         "; the shard continues without it"));
+    case Change::in_sync:
+      return note(concat(shard, " has a standby again"));
+  }
+}
+
 void ProgressLine::ended(const RunTotals&) {
   clear();
 }

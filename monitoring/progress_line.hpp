@@ -21,6 +21,7 @@ class ProgressLine final : public Audience {
   void checkpointed(const CheckpointResult& result) override;
   void evicted(WorkerId worker, const msg::Evicted& evicted) override;
   void came_back(WorkerId worker) override;
+  void replicas_changed(const msg::ReplicasChanged& changed) override;
   void ended(const RunTotals& totals) override;
 
  private:

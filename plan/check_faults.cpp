@@ -58,6 +58,10 @@ struct FaultCheck {
     if (actor.kind == RoleKind::node) return check_node(field, actor);
     const bool worker = actor.kind == RoleKind::worker;
     const std::uint32_t count = worker ? plan.workers : plan.shards;
+    if (actor.kind == RoleKind::standby)
+      return checks.require(plan.replicas > 1 && actor.index < count, name, field, ": there is no ",
+                            actor, "; give --replicas 2 and standby0 to standby",
+                            std::int64_t{plan.shards} - 1);
     const bool known =
         actor == kScheduler || ((worker || actor.kind == RoleKind::shard) && actor.index < count);
     checks.require(known, name, field, ": there is no ", actor, "; give worker0 to worker",
@@ -111,9 +115,13 @@ struct FaultCheck {
   }
   void operator()(const plan::Crash& in) const {
     if (agents_of(plan) > 0) require_worker_or_agent("crash");
+    const RoleKind kind = fault.actor.kind;
+    const bool replicated =
+        plan.replicas > 1 && (kind == RoleKind::shard || kind == RoleKind::standby);
     checks.require(
-        fault.actor.kind == RoleKind::worker || fault.actor.kind == RoleKind::node || in.back == 0,
-        name, ".crash.back: ", fault.actor, " cannot be restarted; give back = 0, or a worker");
+        kind == RoleKind::worker || kind == RoleKind::node || replicated || in.back == 0, name,
+        ".crash.back: ", fault.actor,
+        " cannot be restarted; give back = 0, a worker, or shards with --replicas 2");
   }
   void operator()(const plan::Joins&) const {
     require_worker_or_agent("joins");
@@ -128,9 +136,11 @@ struct FaultCheck {
       return fault.actor.kind == kind || in.peer.kind == kind;
     };
     const bool recovers = is_end(RoleKind::worker) || is_end(RoleKind::node) ||
-                          (is_end(RoleKind::scheduler) && is_end(RoleKind::shard));
+                          (is_end(RoleKind::scheduler) && is_end(RoleKind::shard)) ||
+                          is_end(RoleKind::standby);
     checks.require(recovers, name, ".breaks: a broken link between ", fault.actor, " and ", in.peer,
-                   " ends the run; give a link of a worker, or of the scheduler to a shard");
+                   " ends the run; give a link of a worker or a standby, or of the scheduler to a "
+                   "shard");
   }
   void operator()(const plan::Delay& in) const {
     refuse_in_cluster("delay");

@@ -51,6 +51,8 @@ struct Plan $Cpp.namespace("leeway")
   workers @8 :UInt32 = 4 $range(Range.workers) $flag("--workers") $help("number of workers");
   shards @9 :UInt32 = 2 $range(least = 1, most = Range.maxShards) $flag("--shards")
     $help("number of shards, which hold the parameters");
+  replicas @26 :UInt32 = 1 $range(least = 1, most = 2) $flag("--replicas")
+    $help("actors that hold each shard; 2: a standby takes over when one is lost");
   batch @10 :UInt32 = 64 $range(least = 1, most = 16777216) $flag("--batch")
     $help("samples per iteration of a worker");
   microBatches @11 :UInt32 = 1 $range(least = 1) $flag("--micro-batches")

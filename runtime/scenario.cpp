@@ -79,6 +79,11 @@ Scenario& Scenario::workers(std::uint32_t count) {
   plan_.workers = count;
   return *this;
 }
+Scenario& Scenario::replicas(std::uint32_t count) {
+  plan_.replicas = count;
+  return *this;
+}
+
 Scenario& Scenario::shards(std::uint32_t count) {
   plan_.shards = count;
   return *this;

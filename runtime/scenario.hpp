@@ -65,6 +65,8 @@ class Scenario {
   Scenario& balance(plan::Balance balance);
   Scenario& workers(std::uint32_t count);
   Scenario& shards(std::uint32_t count);
+  /// Actors that hold each shard, 1 or 2. With 2, a standby takes over when one is lost.
+  Scenario& replicas(std::uint32_t count);
   /// Splits the model into `count` stages, trained by a pipeline of `count` workers; with 1, every
   /// worker trains the whole model. stages() and pipelines() set the number of workers.
   Scenario& stages(std::uint32_t count);

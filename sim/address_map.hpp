@@ -24,7 +24,7 @@ class AddressMap {
   }
 
  private:
-  std::array<std::vector<std::uint32_t>, 5> by_kind_;
+  std::array<std::vector<std::uint32_t>, 6> by_kind_;
 };
 
 }  // namespace leeway::sim

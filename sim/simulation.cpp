@@ -1,7 +1,7 @@
 #include "sim/simulation.hpp"
 
 #include "actors/scheduler/scheduler.hpp"
-#include "actors/shard/shard.hpp"
+#include "actors/shard/replicated_shard.hpp"
 #include "actors/worker/participant.hpp"
 #include "core/text.hpp"
 #include "plan/fault_queries.hpp"
@@ -24,6 +24,8 @@ Simulation::Simulation(std::shared_ptr<const Job> job, std::vector<Audience*> au
   add(kMonitor);
   add(kScheduler);
   for (std::uint32_t i = 0; i < job_->plan.shards; ++i) add(address_of(ShardId(i)));
+  for (std::uint32_t i = 0; i < job_->plan.shards && job_->plan.replicas > 1; ++i)
+    add(standby_of(ShardId(i)));
   for (std::uint32_t i = 0; i < job_->plan.workers; ++i) add(address_of(WorkerId(i)));
   faults_->arm(host_);
 }
@@ -52,7 +54,9 @@ std::shared_ptr<Role> Simulation::make_role(Address address, std::uint32_t launc
     case RoleKind::scheduler:
       return std::make_shared<Scheduler>(job_);
     case RoleKind::shard:
-      return std::make_shared<Shard>(job_, ShardId(address.index));
+      return make_shard(job_, ShardId(address.index));
+    case RoleKind::standby:
+      return make_standby(job_, ShardId(address.index), launch);
     default:
       return make_participant(job_, WorkerId(address.index), launch);
   }

@@ -13,6 +13,12 @@ namespace leeway::sim {
 
 namespace {
 
+/// The other replica of a shard or standby; the host for other actors.
+Address replica_of(Address actor) {
+  if (actor.kind == RoleKind::shard) return standby(actor.index);
+  return actor.kind == RoleKind::standby ? shard(actor.index) : kHost;
+}
+
 /// The sender index of the host's messages.
 constexpr ActorIndex kHostIndex = ~ActorIndex{0};
 
@@ -71,7 +77,17 @@ class Simulator::Box final : public Outbox {
                            .actor = self_,
                            .launch = simulator_.actors_[self_].launch,
                            .other = watched,
+                           .connection = found,
                            .other_launch = actor.launch});
+  }
+  void take_over(Address address) override { simulator_.take_over(self_, address); }
+  void emit_numbered(std::uint64_t number, const Event& event) override {
+    if (is_new(number)) emit(event);
+  }
+  void handled_numbered(std::uint64_t number, Address from, const Message& message) override {
+    if (!is_new(number)) return;
+    const Letter letter(from, simulator_.actors_[self_].address, message);
+    simulator_.observers_.delivered(simulator_.now_, letter);
   }
   void emit(const Event& event) override {
     const Address address = simulator_.actors_[self_].address;
@@ -81,6 +97,13 @@ class Simulator::Box final : public Outbox {
   }
 
  private:
+  bool is_new(std::uint64_t number) {
+    std::uint64_t& last = simulator_.actors_[self_].recorded;
+    if (number <= last) return false;
+    last = number;
+    return true;
+  }
+
   Simulator& simulator_;
   ActorIndex self_;
   Rng random_;
@@ -110,7 +133,8 @@ void Simulator::add(Address address, std::shared_ptr<Role> role) {
   LW_CHECK(index_.find(address) == AddressMap::kNone, address);
   const auto index = static_cast<ActorIndex>(actors_.size());
   const bool own_node = options_.world.nodes == World::Nodes::one_each &&
-                        (address.kind == RoleKind::worker || address.kind == RoleKind::shard);
+                        (address.kind == RoleKind::worker || address.kind == RoleKind::shard ||
+                         address.kind == RoleKind::standby);
   MachineIndex node = 0;
   if (own_node) {
     node = static_cast<MachineIndex>(cores_.size());
@@ -120,6 +144,7 @@ void Simulator::add(Address address, std::shared_ptr<Role> role) {
     if (threads_) threads_->add_node();
   }
   index_.set(address, index);
+  machines_.set(address, index);
   actors_.push_back({.address = address,
                      .node = node,
                      .role = std::move(role),
@@ -224,8 +249,10 @@ void Simulator::handle(Pending& event) {
                      [&](Role& role, Outbox& box) { role.on_down(event.other, reason, box); });
     }
     default: {
-      // The watched actor was restarted meanwhile.
-      if (actors_[index_of(event.other)].launch != event.other_launch) return;
+      // The watched actor was restarted meanwhile, or its standby has taken over.
+      if (index_of(event.other) != event.connection ||
+          actors_[event.connection].launch != event.other_launch)
+        return;
       trace_.down(now_, self, event.other);
       const EndReason reason =
           event.number
@@ -246,7 +273,9 @@ void Simulator::handle_message(Pending& event) {
   const Address self = actors_[event.actor].address;
   if (self != kMonitor && letter.from() != kMonitor) busy_ = now_;
   trace_.delivered(now_, letter.from(), self, letter.message());
-  observers_.delivered(now_, letter);
+  const bool between_replicas = letter.from() == replica_of(self);
+  if (between_replicas || !actors_[event.actor].role->is_replicated())
+    observers_.delivered(now_, letter);
   guarded(event.actor, [&](Role& role, Outbox& box) {
     if (const auto opened = letter.take_opened()) {
       role.on_decoded(letter.from(), letter.message(), *opened, box);
@@ -356,6 +385,7 @@ void Simulator::notify_watchers(ActorIndex index, Instant when, bool unreachable
                     .launch = actors_[watcher].launch,
                     .other = actors_[index].address,
                     .number = unreachable,
+                    .connection = index,
                     .other_launch = actors_[index].launch});
 }
 
@@ -372,6 +402,20 @@ void Simulator::restart(Address address, std::shared_ptr<Role> role) {
   observers_.restarted(now_, address);
   update_absence(index);
   guarded(index, [](Role& started, Outbox& box) { started.on_start(box); });
+}
+
+void Simulator::take_over(ActorIndex self, Address address) {
+  const ActorIndex earlier = index_of(address);
+  LW_CHECK(earlier != self, address);
+  actors_[self].watchers = std::exchange(actors_[earlier].watchers, {});
+  end(earlier, "its standby takes over");  // it may live, and only be unreachable
+  std::swap(actors_[self].address, actors_[earlier].address);
+  actors_[self].recorded = actors_[earlier].recorded;
+  index_.set(address, self);
+  index_.set(actors_[earlier].address, earlier);
+  observers_.restarted(now_, address);
+  for (ActorIndex other = 0; other < actors_.size(); ++other)
+    if (other != self && actors_[other].role) linked(other, address);
 }
 
 void Simulator::kill(Address address, const EndReason& reason) {

@@ -81,7 +81,8 @@ class Simulator final : public ActorHost {
   /// Sets the time. Events that were due before happen now.
   void advance(Instant now) { now_ = std::max(now_, now); }
 
-  // Faults, for sim/faults and for stories.
+  // Faults, for sim/faults and for stories. Except for kill(), an address names the machine on
+  // which the actor began; a standby that takes over the address is on another.
 
   /// Calls `action` at that time, between two events.
   void at(Instant time, std::function<void()> action);
@@ -148,7 +149,8 @@ class Simulator final : public ActorHost {
     Letter letter;
     /// Token, task, report, action, node or absence; of `down`: 1 if unreachable.
     std::uint64_t number = 0;
-    std::uint32_t connection = 0;    // of a message; of `cores`: the version
+    /// Of a message; of `cores`: the version; of `down`: the actor that has ended.
+    std::uint32_t connection = 0;
     std::uint32_t other_launch = 0;  // of `down`: the launch that has ended
   };
   struct Actor {
@@ -160,6 +162,7 @@ class Simulator final : public ActorHost {
     std::unique_ptr<Box> box;
     std::optional<EndReason> end_reason;
     std::vector<ActorIndex> watchers;  // distinct
+    std::uint64_t recorded = 0;        // number of the last record of a replicated role
     std::uint32_t freezes = 0;
     std::vector<Pending> waiting;  // events of a frozen actor, timers of a stopped clock
     std::uint64_t absence = 0;     // number of the present absence; 0: the scheduler hears it
@@ -187,6 +190,8 @@ class Simulator final : public ActorHost {
   void begin_disk_work(std::uint32_t task);
   void end_part(std::uint32_t task);
   void release_core(MachineIndex node);
+  /// The actor takes over the address of another, which ends.
+  void take_over(ActorIndex self, Address address);
   template <class Handler>
   void guarded(ActorIndex actor, Handler handler);
   void end(ActorIndex actor, const EndReason& reason);
@@ -213,6 +218,12 @@ class Simulator final : public ActorHost {
     LW_CHECK(index != AddressMap::kNone, address);
     return index;
   }
+  /// For faults, which stay with the machine: the actor that was added with the address.
+  ActorIndex machine_of(Address address) const {
+    const ActorIndex index = machines_.find(address);
+    LW_CHECK(index != AddressMap::kNone, address);
+    return index;
+  }
   Instant node_time(MachineIndex node) const {
     return clocks_[node].stops > 0 ? clocks_[node].stopped_at : now_;
   }
@@ -226,6 +237,7 @@ class Simulator final : public ActorHost {
   HostObservers observers_;
   std::vector<Actor> actors_;
   AddressMap index_;          // into actors_
+  AddressMap machines_;       // the same, by the addresses of add()
   std::vector<Cores> cores_;  // by node
   struct Clocks {
     std::uint32_t stops = 0;

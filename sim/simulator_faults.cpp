@@ -13,14 +13,14 @@ void Simulator::at(Instant time, std::function<void()> action) {
 // ---- actors ----
 
 void Simulator::freeze(Address address) {
-  const ActorIndex actor = index_of(address);
+  const ActorIndex actor = machine_of(address);
   if (!actors_[actor].role) return;
   ++actors_[actor].freezes;
   update_absence(actor);
 }
 
 void Simulator::thaw(Address address) {
-  const ActorIndex actor = index_of(address);
+  const ActorIndex actor = machine_of(address);
   if (actors_[actor].freezes == 0) return;  // the actor has ended meanwhile
   if (--actors_[actor].freezes > 0) return;
   update_absence(actor);
@@ -46,12 +46,12 @@ void Simulator::resume(ActorIndex actor) {
 }
 
 void Simulator::stop_clock(Address address) {
-  auto& clock = clocks_[actors_[index_of(address)].node];
+  auto& clock = clocks_[actors_[machine_of(address)].node];
   if (clock.stops++ == 0) clock.stopped_at = now_;
 }
 
 void Simulator::start_clock(Address address) {
-  const MachineIndex node = actors_[index_of(address)].node;
+  const MachineIndex node = actors_[machine_of(address)].node;
   LW_CHECK(clocks_[node].stops > 0, address);
   if (--clocks_[node].stops > 0) return;
   for (ActorIndex actor = 0; actor < actors_.size(); ++actor)
@@ -72,9 +72,9 @@ std::vector<Address> Simulator::addresses() const {
 // ---- links ----
 
 void Simulator::hold(Address from, Address to) {
-  links_.hold(index_of(from), index_of(to));
-  update_absence(index_of(from));
-  update_absence(index_of(to));
+  links_.hold(machine_of(from), machine_of(to));
+  update_absence(machine_of(from));
+  update_absence(machine_of(to));
 }
 
 void Simulator::forward(ActorIndex from, ActorIndex to, Letter letter) {
@@ -89,7 +89,7 @@ void Simulator::forward(ActorIndex from, ActorIndex to, Letter letter) {
 }
 
 void Simulator::release(Address from, Address to) {
-  const ActorIndex sender = index_of(from), receiver = index_of(to);
+  const ActorIndex sender = machine_of(from), receiver = machine_of(to);
   for (auto& letter : links_.release(sender, receiver))
     forward(sender, receiver, std::move(letter));
   update_absence(sender);
@@ -97,28 +97,28 @@ void Simulator::release(Address from, Address to) {
 }
 
 bool Simulator::release_one(Address from, Address to) {
-  const ActorIndex sender = index_of(from), receiver = index_of(to);
+  const ActorIndex sender = machine_of(from), receiver = machine_of(to);
   auto letter = links_.release_one(sender, receiver);
   if (letter) forward(sender, receiver, std::move(*letter));
   return letter.has_value();
 }
 
 void Simulator::sever(Address a, Address b) {
-  links_.sever(index_of(a), index_of(b));
-  links_.sever(index_of(b), index_of(a));
-  update_absence(index_of(a));
-  update_absence(index_of(b));
+  links_.sever(machine_of(a), machine_of(b));
+  links_.sever(machine_of(b), machine_of(a));
+  update_absence(machine_of(a));
+  update_absence(machine_of(b));
 }
 
 void Simulator::mend(Address a, Address b) {
-  links_.mend(index_of(a), index_of(b));
-  links_.mend(index_of(b), index_of(a));
-  update_absence(index_of(a));
-  update_absence(index_of(b));
-  if (links_.severed(index_of(a), index_of(b))) return;
+  links_.mend(machine_of(a), machine_of(b));
+  links_.mend(machine_of(b), machine_of(a));
+  update_absence(machine_of(a));
+  update_absence(machine_of(b));
+  if (links_.severed(machine_of(a), machine_of(b))) return;
   // At once, so that both roles repeat lost messages before they send new ones.
-  linked(index_of(a), b);
-  linked(index_of(b), a);
+  linked(machine_of(a), actors_[machine_of(b)].address);
+  linked(machine_of(b), actors_[machine_of(a)].address);
 }
 
 void Simulator::linked(ActorIndex actor, Address peer) {
@@ -135,15 +135,15 @@ void Simulator::linked(ActorIndex actor, Address peer) {
 }
 
 void Simulator::delay(Address from, Address to, Duration extra) {
-  links_.delay(index_of(from), index_of(to), extra);
+  links_.delay(machine_of(from), machine_of(to), extra);
 }
 
 void Simulator::slow_link(Address actor, double factor) {
-  network_.slow_node(actors_[index_of(actor)].node, factor);
+  network_.slow_node(actors_[machine_of(actor)].node, factor);
 }
 
 void Simulator::restore_link(Address actor, double factor) {
-  network_.restore_node(actors_[index_of(actor)].node, factor);
+  network_.restore_node(actors_[machine_of(actor)].node, factor);
 }
 
 // ---- reachability ----

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "actors/replica/replica.hpp"
 #include "actors/scheduler/scheduler.hpp"
 #include "actors/shard/shard.hpp"
 #include "core/text.hpp"
@@ -55,7 +56,9 @@ std::string who_waits(const std::map<Address, const Role*>& roles) {
   for (const auto& [address, role] : roles) {
     if (const auto* scheduler = dynamic_cast<const Scheduler*>(role))
       lines.push_back(scheduler->describe());
-    const auto* shard = dynamic_cast<const Shard*>(role);
+    const auto* replica = dynamic_cast<const Replica*>(role);
+    if (replica) lines.push_back(concat(address, ": ", replica->describe()));
+    const auto* shard = dynamic_cast<const Shard*>(replica ? &replica->role() : role);
     if (!shard) continue;
     std::string line = concat(address, " min_clock ", shard->clocks().min_clock());
     for (const auto& [worker, entry] : shard->clocks().participants())

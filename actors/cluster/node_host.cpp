@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "actors/scheduler/scheduler.hpp"
-#include "actors/shard/shard.hpp"
+#include "actors/shard/replicated_shard.hpp"
 #include "actors/worker/participant.hpp"
 #include "checkpoint/store.hpp"
 #include "core/check.hpp"
@@ -41,7 +41,7 @@ void NodeHost::add_roles(std::vector<Audience*> audience) {
   }
   for (std::uint32_t i = 0; i < job_->plan.shards; ++i)
     if (const Address address = address_of(ShardId(i)); is_here(address))
-      host_.add(address, std::make_shared<Shard>(job_, ShardId(i)));
+      host_.add(address, make_shard(job_, ShardId(i)));
   if (job_->resumed) job_->resumed->release_tensors();
   if (options_.self != kProgramNode) return;
   host_.add(kMonitor, std::make_shared<Monitor>(job_, std::move(audience)));

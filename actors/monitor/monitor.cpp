@@ -38,12 +38,13 @@ Monitor::Monitor(std::shared_ptr<const Job> job, std::vector<Audience*> audience
       audience_(std::move(audience)),
       workers_(job_->plan.workers),
       last_seen_(job_->plan.workers),
-      shards_(job_->layout->shards()) {}
+      shards_(job_->layout->shards()) {
+  for (std::uint32_t shard = 0; shard < shards_.size(); ++shard)
+    channels_.emplace_back(address_of(ShardId(shard)));
+}
 
 void Monitor::on_start(Outbox& out) {
   out.watch(kScheduler);
-  for (std::uint32_t shard = 0; shard < job_->layout->shards(); ++shard)
-    out.watch(address_of(ShardId(shard)));
   out.after(kProgressInterval, 0);
 }
 
@@ -51,11 +52,15 @@ void Monitor::on_timer(TimerToken, Outbox& out) {
   if (ended_) return;
   const auto progress = present(out);
   for (auto* listener : audience_) listener->progress(progress);
+  for (Channel& shard : channels_) shard.acknowledge(out);
   out.after(kProgressInterval, 0);
 }
 
 void Monitor::on_envelope(Address from, Envelope& envelope, Outbox& out) {
   auto& body = envelope.body;
+  if (from.kind == RoleKind::shard && from.index < shards_.size() &&
+      !channels_[from.index].receive(envelope))
+    return;
   if (const auto* report = std::get_if<msg::WorkerReport>(&body);
       report && from.kind == RoleKind::worker && from.index < workers_.size()) {
     auto& heard = last_seen_[from.index].heard;
@@ -84,6 +89,11 @@ void Monitor::on_envelope(Address from, Envelope& envelope, Outbox& out) {
     checkpoints_.push_back(
         {out.now(), written->number, written->samples_trained, written->bytes, written->error});
     for (auto* listener : audience_) listener->checkpointed(checkpoints_.back());
+  } else if (const auto* changed = std::get_if<msg::ReplicasChanged>(&body);
+             changed && from == kScheduler) {
+    if (changed->change == msg::ReplicasChanged::Change::shard_lost)
+      return lose(changed->reason, out);
+    for (auto* listener : audience_) listener->replicas_changed(*changed);
   } else if (const auto* end = std::get_if<msg::RunEnded>(&body); end && from == kScheduler) {
     end_ = *end;
     ended_at_ = out.now();
@@ -224,7 +234,11 @@ void Monitor::on_down(Address actor, const EndReason& reason, Outbox& out) {
     ended_at_ = out.now();
   }
   // Only the scheduler asks for the final state.
-  if (lost_.empty()) lost_ = concat(actor, " ended: ", reason.text);
+  lose(concat(actor, " ended: ", reason.text), out);
+}
+
+void Monitor::lose(const std::string& reason, Outbox& out) {
+  if (lost_.empty()) lost_ = reason;
   end_if_complete(out);
 }
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "actors/channel.hpp"
 #include "actors/job.hpp"
 #include "actors/monitor/evaluation.hpp"
 #include "actors/monitor/report.hpp"
@@ -32,6 +33,8 @@ class Audience {
   virtual void evicted(WorkerId, const msg::Evicted&) {}
   /// An evicted worker has reported under its next session.
   virtual void came_back(WorkerId) {}
+  /// A shard with a standby has lost a replica, or has another primary or a new standby.
+  virtual void replicas_changed(const msg::ReplicasChanged&) {}
   virtual void ended(const RunTotals&) = 0;
 };
 
@@ -59,6 +62,8 @@ class Monitor final : public ProtocolRole {
   void handle(Address from, msg::SnapshotState& state, Outbox& out);
   Progress present(Outbox& out);
   void evaluate_next(Outbox& out);
+  /// No final state can come.
+  void lose(const std::string& reason, Outbox& out);
   void end_if_complete(Outbox& out);
 
   std::shared_ptr<const Job> job_;
@@ -71,6 +76,7 @@ class Monitor final : public ProtocolRole {
   };
   std::vector<LastSeen> last_seen_;  // by worker
   std::vector<msg::ShardReport> shards_;
+  std::vector<Channel> channels_;  // to the shards
   msg::SchedulerReport scheduler_;
   std::map<std::uint64_t, Gathering> gathering_;  // by snapshot; the final state is 0
   std::uint64_t newest_snapshot_ = 0;

@@ -32,13 +32,13 @@ Scheduler::Scheduler(std::shared_ptr<const Job> job, const std::set<WorkerId>& l
       admission_(*job_, roster_, mailer_, leases_, run_),
       evictions_(*job_, roster_, mailer_),
       departures_(*job_, roster_, mailer_, leases_, bound_, run_),
-      rounds_(roster_, mailer_, leases_, run_) {}
+      rounds_(roster_, mailer_, leases_, run_),
+      replicas_(*job_) {}
 
 void Scheduler::on_start(Outbox& out) {
   for (std::uint32_t worker = 0; worker < job_->plan.workers; ++worker)
     out.watch(address_of(WorkerId(worker)));
-  for (std::uint32_t shard = 0; shard < job_->layout->shards(); ++shard)
-    out.watch(address_of(ShardId(shard)));
+  replicas_.start(out);
   out.after(kSchedulerReportInterval, kReportTimer);
   if (job_->plan.stop.seconds > 0)
     out.after(nanoseconds(std::llround(job_->plan.stop.seconds * 1e9)), kTimeLimit);
@@ -69,6 +69,7 @@ void Scheduler::on_part(Work& work, int, Outbox& out) {
 }
 
 void Scheduler::on_down(Address actor, const EndReason& reason, Outbox& out) {
+  if (is_replica(actor)) return replica_ended(actor, reason, out);
   if (run_.phase() == Phase::ended) return;
   if (knows(actor)) {
     const WorkerId worker(actor.index);
@@ -84,13 +85,21 @@ void Scheduler::on_down(Address actor, const EndReason& reason, Outbox& out) {
     // The run may have gone on for this worker only.
     if (roster_.member_of(worker).state == State::gone)
       run_.fail_if_alone(job_->stages->lead_of(worker), out);
-  } else if (actor.kind == RoleKind::shard) {
-    run_.fail_at_once(concat(actor, " ended: ", reason.text, "; its part of the weights is lost"),
-                      out);
   }
 }
 
+void Scheduler::replica_ended(Address actor, const EndReason& reason, Outbox& out) {
+  if (replicas_.ended(actor, reason.text, out)) return;
+  const std::string text = concat(actor, " ended: ", reason.text);
+  out.send(kMonitor,
+           encode({.body = msg::ReplicasChanged{ShardId(actor.index),
+                                                msg::ReplicasChanged::Change::shard_lost, text}}));
+  if (run_.phase() != Phase::ended)
+    run_.fail_at_once(text + "; its part of the weights is lost", out);
+}
+
 void Scheduler::on_link(Address peer, Outbox& out) {
+  if (is_replica(peer)) replicas_.send_again(peer, out);
   if (is_shard(peer)) return shards_[peer.index].send_again(out);
   if (!knows(peer)) return;
   const WorkerId worker(peer.index);
@@ -102,6 +111,9 @@ void Scheduler::on_link(Address peer, Outbox& out) {
 void Scheduler::on_envelope(Address from, Envelope& envelope, Outbox& out) {
   if (knows(from)) return on_worker(WorkerId(from.index), envelope, out);
   if (is_shard(from)) return on_shard(from, envelope, out);
+  if (const auto* ready = std::get_if<msg::StandbyReady>(&envelope.body);
+      ready && is_replica(from) && from.kind == RoleKind::standby)
+    return replicas_.ready(from, *ready, out);
   if (from == kHost && std::holds_alternative<msg::Interrupt>(envelope.body)) return interrupt(out);
   if (const auto* asked = std::get_if<msg::Leave>(&envelope.body);
       asked && from == kHost && roster_.has(asked->worker))
@@ -149,6 +161,8 @@ void Scheduler::on_member(WorkerId worker, Body& body, Outbox& out) {
 }
 
 void Scheduler::on_shard(Address from, Envelope& envelope, Outbox& out) {
+  if (const auto* done = std::get_if<msg::Replicating>(&envelope.body))
+    return replicas_.confirmed(from, *done, out);
   if (!shards_[from.index].receive(envelope)) return;
   if (const auto* answer = std::get_if<msg::Admitted>(&envelope.body)) {
     if (roster_.has(answer->worker) && admission_.admitted(*answer, out)) start_ready(out);

@@ -20,6 +20,7 @@
 #include "actors/scheduler/evictions.hpp"
 #include "actors/scheduler/leases.hpp"
 #include "actors/scheduler/mailer.hpp"
+#include "actors/scheduler/replicas.hpp"
 #include "actors/scheduler/roster.hpp"
 #include "actors/scheduler/round_closer.hpp"
 #include "actors/scheduler/run_control.hpp"
@@ -63,6 +64,8 @@ class Scheduler final : public ProtocolRole {
   void leave(WorkerId worker, Outbox& out);
   void stopped(WorkerId worker, Session session, const msg::Stopped& sent, Outbox& out);
   void lease(WorkerId lead, const msg::WantLease& want, Outbox& out);
+  /// A replica of a shard has ended.
+  void replica_ended(Address actor, const EndReason& reason, Outbox& out);
   void diverged(WorkerId worker, const msg::Diverged& sent, Outbox& out);
   void evaluated(const msg::Evaluated& sent, Outbox& out);
   void interrupt(Outbox& out);
@@ -75,6 +78,10 @@ class Scheduler final : public ProtocolRole {
 
   bool is_shard(Address actor) const {
     return actor.kind == RoleKind::shard && actor.index < shards_.size();
+  }
+  /// A shard or its standby.
+  bool is_replica(Address actor) const {
+    return is_shard(actor) || (actor.kind == RoleKind::standby && actor.index < shards_.size());
   }
   bool knows(Address worker) const {
     return worker.kind == RoleKind::worker && roster_.has(WorkerId(worker.index));
@@ -93,6 +100,7 @@ class Scheduler final : public ProtocolRole {
   Evictions evictions_;
   Departures departures_;
   RoundCloser rounds_;
+  Replicas replicas_;
 };
 
 }  // namespace leeway

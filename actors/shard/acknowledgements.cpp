@@ -32,6 +32,20 @@ void Acknowledgements::forget(const Contribution& push) {
   if (found->second.empty() && !clocks_.may_push(push.worker, push.session)) expected_.erase(found);
 }
 
+std::vector<msg::ExpectedPush> Acknowledgements::save() const {
+  std::vector<msg::ExpectedPush> all;
+  for (const auto& [of, pushes] : expected_)
+    for (const auto& [iteration, bucket] : pushes)
+      all.push_back({of.first, of.second, iteration, bucket});
+  return all;
+}
+
+void Acknowledgements::restore(const std::vector<msg::ExpectedPush>& pushes) {
+  expected_.clear();
+  for (const auto& push : pushes)
+    expected_[{push.worker, push.session}].emplace_back(push.iteration, push.bucket);
+}
+
 void Acknowledgements::applied(const Contribution& push, Outbox& out) {
   forget(push);
   out.emit(event::BucketApplied{.worker = push.worker,

@@ -27,6 +27,9 @@ class Acknowledgements {
   /// Acknowledges a push that was applied before or will never be.
   void repeated(const Contribution& push, Outbox& out) { acknowledge(push, true, out); }
 
+  std::vector<msg::ExpectedPush> save() const;
+  void restore(const std::vector<msg::ExpectedPush>& pushes);
+
  private:
   /// Sends no acknowledgement to an evicted session.
   void acknowledge(const Contribution& push, bool repeat, Outbox& out);

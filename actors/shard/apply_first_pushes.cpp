@@ -98,6 +98,28 @@ void ApplyFirstPushes::advance_clocks(const Closing& closed, Outbox& out) {
   }
 }
 
+msg::RoundState ApplyFirstPushes::save() const {
+  msg::RoundState state{.held = held_.save(), .whole = whole_};
+  if (closing_)
+    state.closing = {true,
+                     closing_->round,
+                     closing_->contributors,
+                     {closing_->missing.begin(), closing_->missing.end()}};
+  state.proposed = {proposed_.round + 1, proposed_.view,
+                    static_cast<std::uint32_t>(proposed_.contributors)};
+  return state;
+}
+
+void ApplyFirstPushes::restore(const msg::RoundState& state) {
+  held_.restore(state.held);
+  whole_ = state.whole;
+  closing_.reset();
+  const auto& [closed, round, contributors, missing] = state.closing;
+  if (closed) closing_ = Closing{round, contributors, {missing.begin(), missing.end()}};
+  proposed_ = {Iteration(state.proposed.beyond.value() - 1), state.proposed.view,
+               state.proposed.contributors};
+}
+
 ApplyPolicy::Progress ApplyFirstPushes::fence(WorkerId worker) {
   return {settle(worker), {}};
 }

@@ -29,13 +29,12 @@ class ApplyFirstPushes final : public ApplyPolicy {
   void propose(Outbox& out) override;
   bool close(const msg::CloseRound& order) override;
   std::optional<WorkerId> apply_closed(Outbox& out) override;
+  msg::RoundState save() const override;
+  void restore(const msg::RoundState& state) override;
 
  private:
   /// An iteration that a worker has pushed whole, in the open round.
-  struct WholePush {
-    WorkerId worker;
-    bool empty = false;
-  };
+  using WholePush = msg::RoundState::Whole;
   /// A round that is closed, while pushes of contributors are on their way.
   struct Closing {
     Iteration round;

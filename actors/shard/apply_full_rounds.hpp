@@ -12,6 +12,8 @@ class ApplyFullRounds final : public ApplyPolicy {
   std::optional<WorkerId> take(Contribution push, Outbox& out) override;
   Progress fence(WorkerId worker) override;
   void apply_complete(Outbox& out) override;
+  msg::RoundState save() const override { return {.held = held_.save()}; }
+  void restore(const msg::RoundState& state) override { held_.restore(state.held); }
   /// If all workers that could complete a round have been removed, no clock passes the round. Its
   /// whole pushes are applied nevertheless.
   void finish(Outbox& out) override { held_.apply_below(clocks_.max_clock(), sink_, out); }

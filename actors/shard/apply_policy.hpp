@@ -51,6 +51,10 @@ class ApplyPolicy {
   /// Applies the closed round if all its pushes have arrived.
   virtual std::optional<WorkerId> apply_closed(Outbox&) { return std::nullopt; }
 
+  /// The pushes that are not applied.
+  virtual msg::RoundState save() const { return {}; }
+  virtual void restore(const msg::RoundState&) {}
+
   /// The run is over: applies pushes of rounds that no worker will complete.
   virtual void finish(Outbox&) {}
 };

@@ -12,6 +12,15 @@ std::int64_t BoundTable::of(Iteration iteration) const {
   return entries_.front().bound;
 }
 
+msg::BoundTableState BoundTable::save() const {
+  return {entries_, unanswered_};
+}
+
+void BoundTable::restore(const msg::BoundTableState& state) {
+  if (!state.entries.empty()) entries_ = state.entries;
+  unanswered_ = state.unanswered;
+}
+
 Iteration BoundTable::announce(Iteration from, std::int64_t bound) {
   if (!planted(Mutant::bound_falls_behind)) from = std::max(from, unanswered_);
   while (entries_.size() > 1 && entries_.back().from >= from) entries_.pop_back();

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/ids.hpp"
+#include "messages/shard_state.hpp"
 
 namespace leeway {
 
@@ -28,13 +29,13 @@ class BoundTable {
   /// Discards the bounds of iterations below `least`.
   void forget_below(Clock least);
 
+  msg::BoundTableState save() const;
+  void restore(const msg::BoundTableState& state);
+
   std::size_t size() const { return entries_.size(); }
 
  private:
-  struct Entry {
-    Iteration from;  // and up to the next entry
-    std::int64_t bound;
-  };
+  using Entry = msg::BoundTableState::Entry;  // from an iteration up to the next entry
   std::vector<Entry> entries_;  // by `from`; never empty
   Iteration unanswered_;        // the first beyond all answered and all forgotten iterations
 };

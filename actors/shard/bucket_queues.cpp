@@ -18,6 +18,22 @@ bool BucketQueues::is_idle() const {
                      [](const Entry& entry) { return entry.parameters->is_idle(); });
 }
 
+bool BucketQueues::is_plain() const {
+  return std::all_of(buckets_.begin(), buckets_.end(),
+                     [](const Entry& entry) { return entry.parameters->is_plain(); });
+}
+
+std::vector<msg::StoredBlock> BucketQueues::save() const {
+  std::vector<msg::StoredBlock> blocks;
+  for (const Entry& entry : buckets_) entry.parameters->save(blocks);
+  return blocks;
+}
+
+void BucketQueues::restore(const std::vector<msg::StoredBlock>& blocks) {
+  for (const msg::StoredBlock& block : blocks)
+    for (Entry& entry : buckets_) entry.parameters->restore(block);
+}
+
 void BucketQueues::run(std::uint32_t bucket, Outbox& out) {
   Entry& entry = buckets_[bucket];
   if (entry.running) return;

@@ -14,6 +14,11 @@ class BucketQueues {
   std::uint32_t size() const { return static_cast<std::uint32_t>(buckets_.size()); }
   /// True when nothing is queued or under way.
   bool is_idle() const;
+  /// True if no bucket has a fork, either.
+  bool is_plain() const;
+  /// All blocks. Requires is_plain().
+  std::vector<msg::StoredBlock> save() const;
+  void restore(const std::vector<msg::StoredBlock>& blocks);
 
   void enqueue(std::uint32_t bucket, ParameterBucket::Item item) {
     buckets_[bucket].parameters->enqueue(std::move(item));

@@ -13,10 +13,56 @@ bool ClockTable::enter_view(View view) {
   return true;
 }
 
-Clock ClockTable::admit(WorkerId worker, Session session, Iteration iteration) {
+msg::ClockTableState ClockTable::save() const {
+  msg::ClockTableState state{view_, min_clock_, max_clock_, max_clock_gap_, {}};
+  for (const auto& [worker, entry] : participants_) {
+    auto& saved = state.participants.emplace_back();
+    saved.worker = worker;
+    saved.session = entry.session;
+    saved.live = entry.live;
+    saved.fenced = entry.fenced;
+    saved.clock = entry.clock;
+    saved.buckets = static_cast<std::uint32_t>(entry.accepted.size());
+    for (std::uint32_t bucket = 0; bucket < saved.buckets; ++bucket)
+      if (entry.accepted[bucket]) saved.accepted.push_back(bucket);
+    saved.next_unseen = entry.next_unseen;
+  }
+  return state;
+}
+
+void ClockTable::restore(const msg::ClockTableState& state) {
+  view_ = state.view;
+  participants_.clear();
+  by_index_.clear();
+  live_at_.clear();
+  fenced_.clear();
+  for (const auto& saved : state.participants) {
+    Participant& entry = entry_of(saved.worker);
+    entry = {.session = saved.session,
+             .live = saved.live,
+             .fenced = saved.fenced,
+             .clock = saved.clock,
+             .accepted = std::vector<bool>(saved.buckets),
+             .buckets_accepted = static_cast<std::uint32_t>(saved.accepted.size()),
+             .next_unseen = saved.next_unseen};
+    for (const std::uint32_t bucket : saved.accepted) entry.accepted.at(bucket) = true;
+    if (entry.live) ++live_at_[entry.clock];
+    if (entry.live && entry.fenced) fenced_.insert(saved.worker);
+  }
+  min_clock_ = state.min_clock;
+  max_clock_ = state.max_clock;
+  max_clock_gap_ = state.max_clock_gap;
+}
+
+ClockTable::Participant& ClockTable::entry_of(WorkerId worker) {
   auto& entry = participants_[worker];
   if (by_index_.size() <= worker.value()) by_index_.resize(worker.value() + std::size_t{1});
   by_index_[worker.value()] = &entry;
+  return entry;
+}
+
+Clock ClockTable::admit(WorkerId worker, Session session, Iteration iteration) {
+  auto& entry = entry_of(worker);
   Clock at = std::max({Clock(iteration.value()), min_clock_, entry.clock});
   if (planted(Mutant::admitted_behind)) at = std::max(Clock(iteration.value()), entry.clock);
   const bool was_live = entry.live;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/ids.hpp"
+#include "messages/shard_state.hpp"
 
 namespace leeway {
 
@@ -35,6 +36,10 @@ class ClockTable {
   /// Records the scheduler's view of the membership. False for a view older than the latest.
   bool enter_view(View view);
   View view() const { return view_; }
+
+  msg::ClockTableState save() const;
+  /// Replaces everything by a saved state.
+  void restore(const msg::ClockTableState& state);
 
   /// Continues a run in which no worker is behind `least`. Call before anything else.
   void resume(Clock least) { min_clock_ = max_clock_ = least; }
@@ -77,6 +82,7 @@ class ClockTable {
     return participant.buckets_accepted > 0 &&
            participant.buckets_accepted == participant.accepted.size();
   }
+  Participant& entry_of(WorkerId worker);
   void set(Participant& participant, Clock clock, bool live);
 
   View view_;

@@ -130,6 +130,37 @@ std::shared_ptr<Work> ParameterBucket::advance() {
   return nullptr;
 }
 
+void ParameterBucket::save(std::vector<msg::StoredBlock>& blocks) const {
+  for (const BlockState& state : live_) {
+    auto& saved = blocks.emplace_back();
+    saved.weights = state.describe();
+    for (const Blob& slot : state.slots)
+      saved.slots.push_back({DType::f32, Shape{state.block->floats}, slot});
+    saved.progress = state.progress;
+    saved.samples = state.samples;
+  }
+}
+
+void ParameterBucket::restore(const msg::StoredBlock& block) {
+  const auto state = std::ranges::find(live_, block.weights.block, [](const BlockState& one) {
+    return one.block->id;
+  });
+  if (state == live_.end()) return;
+  const auto fits = [&](const Blob& blob) {
+    return blob.size() >= static_cast<std::size_t>(state->block->floats) * sizeof(float);
+  };
+  LW_CHECK(fits(block.weights.data) && block.slots.size() == state->slots.size(),
+           block.weights.block);
+  state->weights = on_->fetch(block.weights.data);
+  for (std::size_t slot = 0; slot < block.slots.size(); ++slot) {
+    LW_CHECK(fits(block.slots[slot].data), slot);
+    state->slots[slot] = on_->fetch(block.slots[slot].data);
+  }
+  state->version = block.weights.version;
+  state->progress = block.progress;
+  state->samples = block.samples;
+}
+
 std::shared_ptr<Work> ParameterBucket::scaled(float scale) {
   LW_CHECK(busy_ != nullptr);
   busy_->set_scale(scale);

@@ -61,6 +61,12 @@ class ParameterBucket {
   AppliedUpdate finish();
 
   bool is_idle() const { return queue_.empty() && !busy_; }
+  /// Idle, and without a fork.
+  bool is_plain() const { return is_idle() && shadow_.empty(); }
+  /// The blocks. Requires is_plain().
+  void save(std::vector<msg::StoredBlock>& blocks) const;
+  /// Replaces the state of a block of this bucket; ignores other blocks.
+  void restore(const msg::StoredBlock& block);
 
  private:
   std::shared_ptr<const Job> job_;

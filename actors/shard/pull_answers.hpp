@@ -22,6 +22,7 @@ class PullAnswers {
              Outbox& out);
   /// Sends the complete answers, except to evicted sessions.
   void send_complete(Outbox& out);
+  bool is_idle() const { return complete_.empty(); }
 
  private:
   struct Answer {

@@ -26,11 +26,29 @@ PullGate::Parking PullGate::park(const ParkedPull& pull) {
   }
   if (held >= limits::kMaxPullsPerWorker) return Parking::refused;
   if (planted(Mutant::parked_pull_forgotten)) return Parking::parked;
+  add(pull);
+  return Parking::parked;
+}
+
+void PullGate::add(const ParkedPull& pull) {
   const std::size_t index = pull.worker.value();
   if (parked_of_.size() <= index) parked_of_.resize(index + 1);
   ++parked_of_[index];
   parked_.push_back(pull);
-  return Parking::parked;
+}
+
+msg::PullGateState PullGate::save() const {
+  msg::PullGateState state{.parked = {}, .swept_at = swept_at_};
+  for (const ParkedPull& pull : parked_)
+    state.parked.push_back({pull.worker, pull.pull, pull.since.ns});
+  return state;
+}
+
+void PullGate::restore(const msg::PullGateState& state) {
+  parked_.clear();
+  parked_of_.clear();
+  for (const auto& pull : state.parked) add({pull.worker, pull.pull, Instant{pull.since}});
+  swept_at_ = state.swept_at;
 }
 
 std::vector<ParkedPull> PullGate::release(std::optional<WorkerId> mover, Instant now) {

@@ -44,13 +44,20 @@ class PullGate {
   /// Discards the bounds of iterations that every worker has passed.
   void forget_passed_bounds() { bounds_.forget_below(clocks_.min_clock()); }
 
+  msg::PullGateState save() const;
+  void restore(const msg::PullGateState& state);
+  BoundTable& bounds() { return bounds_; }
+  const BoundTable& bounds() const { return bounds_; }
+
   std::size_t parked() const { return parked_.size(); }
   const WaitLedger& waits() const { return waits_; }
+  WaitLedger& waits() { return waits_; }
 
  private:
   bool is_allowed(const ParkedPull& parked) const {
     return is_allowed(parked.worker, parked.pull.iteration, parked.pull.own_clock);
   }
+  void add(const ParkedPull& pull);
   /// Removes and returns the pulls for which `leaves(pull)`.
   template <class Leaves>
   std::vector<ParkedPull> take_if(Leaves leaves);

@@ -27,6 +27,17 @@ void RoundBuffer::forget(WorkerId worker, Iteration round, PushSink& sink) {
   });
 }
 
+std::vector<Contribution> RoundBuffer::save() const {
+  std::vector<Contribution> all;
+  for (const auto& [round, pushes] : rounds_) all.insert(all.end(), pushes.begin(), pushes.end());
+  return all;
+}
+
+void RoundBuffer::restore(const std::vector<Contribution>& pushes) {
+  rounds_.clear();
+  for (const Contribution& push : pushes) add(push);
+}
+
 void apply_round(Iteration round, std::vector<Contribution> pushes, PushSink& sink, Outbox& out) {
   std::stable_sort(pushes.begin(), pushes.end(), [](const Contribution& a, const Contribution& b) {
     return a.worker < b.worker;

@@ -17,6 +17,10 @@ class RoundBuffer {
   /// Discards the worker's pushes of one round.
   void forget(WorkerId worker, Iteration round, PushSink& sink);
 
+  /// All pushes, by round.
+  std::vector<Contribution> save() const;
+  void restore(const std::vector<Contribution>& pushes);
+
  private:
   std::map<Iteration, std::vector<Contribution>> rounds_;
 };

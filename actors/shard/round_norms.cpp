@@ -55,6 +55,35 @@ void RoundNorms::end(Outbox& out) {
   passed(Iteration(limits::kCountEnd - 1), out);
 }
 
+bool RoundNorms::is_idle() const {
+  return ready_.empty() && std::none_of(rounds_.begin(), rounds_.end(),
+                                        [](const auto& round) { return round.second.waits(); });
+}
+
+msg::RoundNormsState RoundNorms::save() const {
+  msg::RoundNormsState state{passed_, discarded_, needed_, {}};
+  for (const auto& [number, round] : rounds_) {
+    auto& saved = state.rounds.emplace_back();
+    saved.round = number;
+    saved.closed = round.closed;
+    for (std::uint32_t shard = 0; shard < round.parts.size(); ++shard)
+      if (round.parts[shard]) saved.parts.push_back({ShardId(shard), *round.parts[shard]});
+  }
+  return state;
+}
+
+void RoundNorms::restore(const msg::RoundNormsState& state) {
+  passed_ = state.passed;
+  discarded_ = state.discarded;
+  if (state.needed.size() == needed_.size()) needed_ = state.needed;
+  rounds_.clear();
+  for (const auto& saved : state.rounds) {
+    Round& round = at(saved.round);
+    round.closed = saved.closed;
+    for (const auto& part : saved.parts) round.parts.at(part.shard.value()) = part.squares;
+  }
+}
+
 /// Sends this shard's part of the round once it is known.
 void RoundNorms::finish_part(Iteration number, Round& round, Outbox& out) {
   auto& own = round.parts[self_.value()];

@@ -13,6 +13,7 @@
 #include "actors/outbox.hpp"
 #include "core/ids.hpp"
 #include "messages/shard_shard.hpp"
+#include "messages/shard_state.hpp"
 
 namespace leeway {
 
@@ -41,6 +42,12 @@ class RoundNorms {
   void end(Outbox& out);
   /// Asks for the parts that updates here wait for.
   void ask(Outbox& out) const;
+  /// Whether no update here waits for a norm.
+  bool is_idle() const;
+  /// Requires is_idle().
+  msg::RoundNormsState save() const;
+  void restore(const msg::RoundNormsState& state);
+
   /// Number of rounds whose parts are kept.
   std::size_t kept() const { return rounds_.size(); }
   /// Moves out the buckets that have become ready.

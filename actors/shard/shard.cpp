@@ -29,7 +29,7 @@ Shard::Shard(std::shared_ptr<const Job> job, ShardId id)
       tied_(*job_->stages, id_, buckets_.size(), clocks_),
       gate_(job_->first_bound(), clocks_, tied_),
       answers_(buckets_, clocks_),
-      snapshots_(job_, id_, buckets_, clocks_, scheduler_),
+      snapshots_(job_, id_, buckets_, clocks_, scheduler_, monitor_),
       acknowledgements_(clocks_),
       norms_(make_norms(*job_, id_)),
       updates_(buckets_, snapshots_, acknowledgements_, norms_.get()),
@@ -56,6 +56,7 @@ void Shard::on_timer(TimerToken, Outbox& out) {
 
 void Shard::on_link(Address peer, Outbox& out) {
   if (peer == kScheduler) scheduler_.send_again(out);
+  if (peer == kMonitor) monitor_.send_again(out);
 }
 
 void Shard::on_part(Work& work, int part, Outbox& out) {
@@ -85,7 +86,9 @@ void Shard::on_envelope(Address from, Envelope& envelope, Outbox& out) {
     handle(from, *part, out);
   } else if (from == kScheduler) {
     if (scheduler_.receive(envelope)) on_order(envelope.body, out);
-  } else {
+  } else if (from == kMonitor && std::holds_alternative<msg::Received>(envelope.body)) {
+    monitor_.receive(envelope);
+  } else if (!std::holds_alternative<msg::Refused>(envelope.body)) {
     refuse_malformed(from, {},
                      concat(address_of(id_), ": a ", name_of(envelope.body),
                             " is not for a shard, or not from ", from),

@@ -14,7 +14,7 @@
 
 #include "actors/channel.hpp"
 #include "actors/job.hpp"
-#include "actors/protocol_role.hpp"
+#include "actors/replica/replicated_role.hpp"
 #include "actors/shard/acknowledgements.hpp"
 #include "actors/shard/apply_policy.hpp"
 #include "actors/shard/bucket_queues.hpp"
@@ -28,7 +28,7 @@
 
 namespace leeway {
 
-class Shard final : public ProtocolRole {
+class Shard final : public ReplicatedRole {
  public:
   Shard(std::shared_ptr<const Job> job, ShardId id);
 
@@ -36,6 +36,10 @@ class Shard final : public ProtocolRole {
   void on_timer(TimerToken token, Outbox& out) override;
   void on_link(Address peer, Outbox& out) override;
   void on_part(Work& work, int part, Outbox& out) override;
+
+  bool is_quiet() const override;
+  Message save() const override;
+  Status restore(const Message& state) override;
 
   const ClockTable& clocks() const { return clocks_; }
 
@@ -79,6 +83,7 @@ class Shard final : public ProtocolRole {
   std::shared_ptr<const Job> job_;
   ShardId id_;
   Channel scheduler_{kScheduler};
+  Channel monitor_{kMonitor};
   ClockTable clocks_;
   BucketQueues buckets_;
   TiedBlocks tied_;

@@ -119,7 +119,7 @@ void Snapshots::take(Collection collection, bool of_forks, Outbox& out) {
 }
 
 void Snapshots::use(Collection& collection, Outbox& out) {
-  if (collection.evaluate) out.send(kMonitor, encode({.body = std::move(collection.state)}));
+  if (collection.evaluate) monitor_.send(std::move(collection.state), out);
   if (collection.checkpoint > 0)
     out.compute(std::make_shared<StoreWork>(job_, shard_, collection.checkpoint,
                                             std::move(collection.blocks)));

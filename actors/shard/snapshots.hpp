@@ -22,12 +22,13 @@ namespace leeway {
 class Snapshots {
  public:
   Snapshots(std::shared_ptr<const Job> job, ShardId shard, BucketQueues& buckets,
-            const ClockTable& clocks, Channel& scheduler)
+            const ClockTable& clocks, Channel& scheduler, Channel& monitor)
       : job_(std::move(job)),
         shard_(shard),
         buckets_(buckets),
         clocks_(clocks),
-        scheduler_(scheduler) {}
+        scheduler_(scheduler),
+        monitor_(monitor) {}
 
   /// Takes the present state at once if the order is immediate. Otherwise votes on the proposal,
   /// which replaces an earlier one. Error: the order does not fit the plan.
@@ -41,6 +42,7 @@ class Snapshots {
   bool fork_before(const Contribution& push);
   /// Takes the snapshot if all clocks have reached it.
   void collect_complete(Outbox& out);
+  bool is_pending() const { return pending_.has_value(); }
   /// Sends the weights at the end of the run.
   void send_final(Outbox& out) { take({.state = {.final = true}, .evaluate = true}, false, out); }
 
@@ -69,6 +71,7 @@ class Snapshots {
   BucketQueues& buckets_;
   const ClockTable& clocks_;
   Channel& scheduler_;
+  Channel& monitor_;
   std::optional<Pending> pending_;
 };
 

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "checkpoint/store.hpp"
+#include "messages/envelope.hpp"
 
 namespace leeway {
 
@@ -31,6 +32,19 @@ void StoreWork::run(int) {
     answer_.error = files.error().text;
   }
   states_.clear();  // so that updates need no copies any more
+}
+
+Message StoreWork::outcome() const {
+  return encode({.body = answer_});
+}
+
+void StoreWork::adopt(const Message& outcome) {
+  auto envelope = decode(outcome);
+  if (auto* answer = envelope ? std::get_if<msg::Stored>(&envelope->body) : nullptr)
+    answer_ = std::move(*answer);
+  else
+    answer_.error = "the primary has reported no result";
+  states_.clear();
 }
 
 }  // namespace leeway

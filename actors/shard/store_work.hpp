@@ -21,8 +21,10 @@ class StoreWork final : public Work {
   Cost cost(int) const override { return {.bytes = bytes_}; }
   bool waits_for_disk() const override { return true; }
   void run(int) override;
+  Message outcome() const override;
+  void adopt(const Message& outcome) override;
 
-  /// The answer to the scheduler, after run().
+  /// The answer to the scheduler, after run() or adopt().
   msg::Stored take_answer() { return std::move(answer_); }
 
  private:

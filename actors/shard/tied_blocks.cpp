@@ -62,6 +62,18 @@ std::vector<Contribution> TiedBlocks::gather(Contribution contribution) {
   return update;
 }
 
+std::vector<Contribution> TiedBlocks::save() const {
+  std::vector<Contribution> all;
+  for (const auto& [of, gradients] : waiting_)
+    all.insert(all.end(), gradients.begin(), gradients.end());
+  return all;
+}
+
+void TiedBlocks::restore(const std::vector<Contribution>& gradients) {
+  waiting_.clear();
+  for (const Contribution& gradient : gradients) waiting_with(gradient).push_back(gradient);
+}
+
 /// An update is complete when each owner has pushed its gradient. It is also complete when an owner
 /// is out: that owner pushes nothing more, and its next session works on later leases.
 bool TiedBlocks::is_complete(const std::vector<Contribution>& gradients) const {

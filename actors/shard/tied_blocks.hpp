@@ -35,8 +35,15 @@ class TiedBlocks {
   /// for a gradient that will not arrive.
   std::vector<std::vector<Contribution>> release(WorkerId worker);
 
+  /// The gradients that wait.
+  std::vector<Contribution> save() const;
+  void restore(const std::vector<Contribution>& gradients);
+
  private:
   bool is_complete(const std::vector<Contribution>& gradients) const;
+  std::vector<Contribution>& waiting_with(const Contribution& gradient) {
+    return waiting_[{stages_.lead_of(gradient.worker), gradient.iteration, gradient.shard_bucket}];
+  }
 
   const Stages& stages_;
   ShardId shard_;

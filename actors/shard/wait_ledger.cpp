@@ -21,6 +21,11 @@ std::vector<WaitLedger::Wait> WaitLedger::all() const {
   return all;
 }
 
+void WaitLedger::restore(const std::vector<Wait>& waits) {
+  waits_.clear();
+  for (const Wait& wait : waits) waits_[{wait.worker, wait.for_worker}] = wait;
+}
+
 void WaitLedger::drop_shorter_half() {
   std::vector<Duration> times;
   for (const auto& [pair, wait] : waits_) times.push_back(wait.time);

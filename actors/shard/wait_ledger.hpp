@@ -17,6 +17,8 @@ class WaitLedger {
   /// Beyond limits::kMaxWaits pairs, only the longer half is kept.
   void add(WorkerId worker, WorkerId for_worker, Duration time);
   std::vector<Wait> all() const;
+  /// Replaces the waits by those of all().
+  void restore(const std::vector<Wait>& waits);
 
  private:
   void drop_shorter_half();

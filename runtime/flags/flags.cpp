@@ -92,6 +92,7 @@ void add_actor_flags(CLI::App& app, Flags& flags, const Plan& plan) {
   Group actors(app, "Actors");
   actors.setting("workers", flags.workers, plan.workers);
   actors.setting("shards", flags.shards, plan.shards);
+  actors.setting("replicas", flags.replicas, plan.replicas);
   actors.setting("consistency", flags.staleness, text_of(plan.consistency));
   actors.setting("balance", flags.balance, text_of(plan.balance));
   actors.add_flag("--prefetch", flags.prefetch, plan::help_of_flag(plan::setting("prefetch")));
@@ -286,6 +287,7 @@ Status apply(const Flags& flags, Plan& plan) {
   const std::uint32_t workers_before = plan.workers;
   take(plan.workers, flags.workers);
   take(plan.shards, flags.shards);
+  take(plan.replicas, flags.replicas);
   take(plan.batch, flags.batch);
   take(plan.micro_batches, flags.micro_batches);
   take(plan.lease_size, flags.lease_size);

@@ -16,7 +16,7 @@ namespace leeway {
 
 /// The flags as given, before they are applied to the plan.
 struct Flags {
-  std::optional<std::uint32_t> workers, shards, batch, micro_batches, lease_size;
+  std::optional<std::uint32_t> workers, shards, replicas, batch, micro_batches, lease_size;
   std::optional<std::uint64_t> seed, iterations;
   std::optional<double> epochs, seconds, accuracy, learning_rate, weight_decay, clip_norm,
       clip_value, warmup, warmup_start, evaluate_every;

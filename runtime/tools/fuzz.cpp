@@ -77,9 +77,11 @@ void print_failure(const sim::Failure& failure, const Plan& base, const FuzzOpti
             << stages_of(plan) << ", shards: " << plan.shards << ", faults: " << plan.faults.size()
             << ", stragglers: " << plan.stragglers.size() << ".";
   const std::string path = write_plan(failure, base, options);
-  if (failure.crashes)
-    std::cout << " The power fails during the run. Repeat it with the same command for seed "
-              << failure.seed << " only.\n";
+  const bool crashes = failure.kind == sim::TrialKind::crashes;
+  if (crashes || failure.kind == sim::TrialKind::losses)
+    std::cout << (crashes ? " The power fails" : " Shards lose replicas")
+              << " during the run. Repeat it with the same command for seed " << failure.seed
+              << " only.\n";
   else if (path.empty())
     std::cout << " Its plan cannot be written to " << options.folder << ":\n\n"
               << to_json(plan) << '\n';
@@ -134,8 +136,8 @@ int fuzz(const Plan& plan, const FuzzOptions& options) {
             << " per minute, "
             << static_cast<std::int64_t>(static_cast<double>(result.events) / seeds)
             << " events and " << static_cast<double>(result.faults) / seeds
-            << " faults each on average; " << result.crashes << " power failures; "
-            << result.failures.size() << " failed.\n";
+            << " faults each on average; " << result.crashes << " power failures, " << result.losses
+            << " lost replicas; " << result.failures.size() << " failed.\n";
   for (const auto& failure : result.failures) print_failure(failure, plan, options);
   if (result.failures.empty() && !existed) std::filesystem::remove(options.folder, failed);
   if (!result.failures.empty()) return 1;

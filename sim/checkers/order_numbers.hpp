@@ -1,7 +1,9 @@
 #pragma once
-// OrderNumbers: which of the scheduler's orders a shard has to carry out, by their numbers.
+// OrderNumbers: which messages of a channel (actors/channel.hpp) its receiver takes, by their
+// numbers.
 #include <cstdint>
 #include <map>
+#include <utility>
 
 #include "sim/observer.hpp"
 
@@ -9,19 +11,19 @@ namespace leeway::sim {
 
 class OrderNumbers {
  public:
-  /// Takes note of a message from the scheduler to a shard that is being delivered. False for an
-  /// order that the shard has received before, and for one whose predecessor was lost.
+  /// Takes note of a message that is being delivered. False for one that was delivered before, and
+  /// for one whose predecessor was lost.
   bool is_next(const Letter& letter) {
     const Envelope* envelope = letter.open();
     if (!envelope || envelope->sequence == 0) return true;
-    std::uint64_t& last = last_[letter.to()];
+    std::uint64_t& last = last_[{letter.from(), letter.to()}];
     if (envelope->sequence != last + 1) return false;
     ++last;
     return true;
   }
 
  private:
-  std::map<Address, std::uint64_t> last_;  // by shard
+  std::map<std::pair<Address, Address>, std::uint64_t> last_;  // by sender and receiver
 };
 
 }  // namespace leeway::sim

@@ -143,7 +143,7 @@ void SnapshotChecker::on_delivered(Instant, const Letter& letter) {
     if (orders_.is_next(letter)) on_order(letter.to(), letter);
   } else if (letter.to() == kMonitor && letter.from().kind == RoleKind::shard) {
     const auto* state = letter.as<msg::SnapshotState>();
-    if (!state) return;
+    if (!state || !orders_.is_next(letter)) return;
     Shard& shard = at(letter.from());
     if (state->final) return compare(letter.from(), shard.live, *state);
     if (shard.immediate.erase(state->snapshot) > 0) return;

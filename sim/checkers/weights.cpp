@@ -31,6 +31,7 @@ std::uint64_t sparse_hash_of(const Message& message) {
 void WeightsChecker::on_sent(Instant, const Letter& letter) {
   if (letter.message().blobs().empty()) return;
   auto& in_flight = in_flight_[letter.message().header().data()];
+  in_flight.message = letter.message();
   in_flight.contents = sparse_hash_of(letter.message());
   ++in_flight.times;
 }

@@ -32,6 +32,7 @@ class WeightsChecker final : public Checker {
     bool has(Iteration iteration, bool or_later, std::pair<BlockId, Version> of) const;
   };
   struct InFlight {
+    Message message;  // kept, so that no other message gets its address
     std::uint64_t contents = 0;
     std::uint32_t times = 0;
   };

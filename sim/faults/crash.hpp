@@ -15,8 +15,7 @@ class CrashFault final : public Fault {
   }
   Duration lasts() const override { return time_of(spec_.back, 1); }
   void end(Simulator& host) override {
-    // Restarts only an actor that this fault has ended.
-    if (ended_ && !host.lives(actor_)) again_(host, actor_);
+    if (ended_) again_(host, actor_);  // only an actor that this fault has ended
   }
 
  private:

@@ -54,7 +54,21 @@ void Faults::begin(Waiting& waiting) {
     host_->at(host_->now() + lasts, [this, &waiting] { waiting.fault->end(*host_); });
 }
 
+bool Faults::has_standby(Address actor) const {
+  if (actor.kind != RoleKind::shard) return actor.kind == RoleKind::standby;
+  const auto addresses = host_->addresses();
+  return std::ranges::find(addresses, standby(actor.index)) != addresses.end();
+}
+
 void Faults::start_again(Address actor) {
+  if (has_standby(actor)) {
+    actor = standby(actor.index);
+    // The earlier standby takes over soon.
+    if (host_->lives(actor) && !host_->lives(shard(actor.index)))
+      return host_->at(host_->now() + host_->world().detection,
+                       [this, actor] { start_again(actor); });
+  }
+  if (host_->lives(actor)) return;
   const auto launch = launches_.try_emplace(actor, 1).first;
   host_->restart(actor, make_role_(actor, ++launch->second));
 }

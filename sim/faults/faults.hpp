@@ -22,7 +22,7 @@ class Faults final : public Observer {
   bool wait_for_iterations() const;
   /// Call after add() and before start(). The two use each other until the run ends.
   void arm(Simulator& host);
-  /// Restarts an actor that has ended.
+  /// Restarts an actor that has ended; a replica of a shard restarts as its standby.
   void start_again(Address actor);
 
   void on_event(Instant at, Address actor, const Event& event) override;
@@ -35,6 +35,8 @@ class Faults final : public Observer {
     bool begun = false;
   };
   void begin(Waiting& waiting);
+  /// Whether the actor is a shard with a standby, or a standby.
+  bool has_standby(Address actor) const;
 
   Simulator* host_ = nullptr;
   std::shared_ptr<Disturbances> disturbances_;

@@ -19,6 +19,7 @@ constexpr std::uint64_t kPipelineStream = 0x70697065;
 constexpr std::uint64_t kNormStream = 0x6e6f726d;
 constexpr std::uint64_t kClusterStream = 0x6e6f6465;
 constexpr std::uint64_t kOrderStream = 0x6f726465;
+constexpr std::uint64_t kStandbyStream = 0x73746279;
 
 class Draw {
  public:
@@ -111,6 +112,8 @@ class Draw {
     Rng rng = Rng::stream(plan_.seed, kClusterStream);
     if (limits_.cluster_one_in > 0 && rng.one_in(limits_.cluster_one_in))
       draw_cluster(rng, plan_, length_, limits_.iterations / members());
+    else
+      standbys();
   }
   bool piped() const { return plan_.pipeline.stages > 1; }
   /// Number of workers or pipelines that lease samples.
@@ -392,6 +395,39 @@ class Draw {
     plan_.faults.push_back(
         {kScheduler, at, 0,
          plan::Breaks{address_of(shard), sim::uniform(rng, 0.05, 0.8) * detection_}});
+  }
+
+  /// Sometimes each shard has a standby, and some shards lose one of their replicas.
+  void standbys() {
+    Rng rng = Rng::stream(plan_.seed, kStandbyStream);
+    if (!rng.one_in(3)) return;
+    plan_.replicas = 2;
+    for (std::uint32_t i = 0; i < plan_.shards; ++i) {
+      const Address primary = address_of(ShardId(i)), second = standby_of(ShardId(i));
+      plan::FaultTime at = sim::uniform(rng, 0, length_);
+      if (rng.one_in(3) && !plan_.faults.empty())
+        at = plan_.faults[rng.below(plan_.faults.size())].at;
+      const double brief = sim::uniform(rng, 0.05, 0.8) * detection_;
+      // The other faults of a shard may add up to its loss.
+      const bool may_be_lost = !away_ && !rng.one_in(4);
+      const double away = sim::uniform(rng, 0.05, 4) * detection_;
+      plan::Fault fault{rng.one_in(3) ? second : primary, at, 0, plan::Breaks{primary, brief}};
+      if (may_be_lost) {
+        switch (rng.below(3)) {
+          case 0:
+            fault.kind = plan::Crash{rng.one_in(3) ? 0 : away};
+            break;
+          case 1:
+            fault.kind = plan::Freeze{away};
+            break;
+          default:
+            fault.kind = plan::Silence{kScheduler, away};
+        }
+      } else {
+        fault.actor = second;
+      }
+      plan_.faults.push_back(std::move(fault));
+    }
   }
 
   const Job& base_;

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "sim/search/crash_trial.hpp"
+#include "sim/search/loss_trial.hpp"
 #include "sim/search/shrink.hpp"
 
 namespace leeway::sim {
@@ -54,19 +55,18 @@ class Search {
     finished_.notify_all();
   }
 
-  enum class Kind : std::uint8_t { once, twice, crashes };
-
-  Kind kind_of(std::uint64_t seed) const {
+  TrialKind kind_of(std::uint64_t seed) const {
     const auto is_one_in = [&](std::uint64_t count, std::uint64_t rest) {
       return count > 0 && seed % count == rest;
     };
-    if (is_one_in(options_.crash_one_in, options_.crash_one_in / 2)) return Kind::crashes;
-    return is_one_in(options_.twice_one_in, 0) ? Kind::twice : Kind::once;
+    if (is_one_in(options_.crash_one_in, options_.crash_one_in / 2)) return TrialKind::crashes;
+    if (is_one_in(options_.loss_one_in, options_.loss_one_in / 4)) return TrialKind::losses;
+    return is_one_in(options_.twice_one_in, 0) ? TrialKind::twice : TrialKind::once;
   }
 
   void check_seed(std::uint64_t seed) {
     const Plan plan = draw_plan(base_, seed, options_.draw);
-    const Kind kind = kind_of(seed);
+    const TrialKind kind = kind_of(seed);
     const Trial trial = attempt(plan, kind);
     if (!trial.property.empty()) fail(seed, plan, trial, kind);
     std::lock_guard lock(mutex_);
@@ -74,21 +74,23 @@ class Search {
     result_.events += trial.events;
     result_.faults += plan.faults.size();
     result_.crashes += trial.crashes;
+    result_.losses += trial.losses;
     if (result_.failures.size() >= options_.most_failures) stop_ = true;
   }
 
   /// Other exceptions, such as a missing file, are failures as well.
-  Trial attempt(const Plan& plan, Kind kind) const {
+  Trial attempt(const Plan& plan, TrialKind kind) const {
     try {
-      if (kind == Kind::crashes) return try_crashes(plan, options_.make_job);
-      return try_plan(plan, options_.make_job, kind == Kind::twice);
+      if (kind == TrialKind::crashes) return try_crashes(plan, options_.make_job);
+      if (kind == TrialKind::losses) return try_losses(plan, options_.make_job);
+      return try_plan(plan, options_.make_job, kind == TrialKind::twice);
     } catch (const std::exception& error) {
       return {.property = "no other exception", .report = error.what()};
     }
   }
 
-  void fail(std::uint64_t seed, const Plan& plan, const Trial& trial, Kind kind) {
-    Failure failure{seed, plan, plan, trial, kind == Kind::crashes};
+  void fail(std::uint64_t seed, const Plan& plan, const Trial& trial, TrialKind kind) {
+    Failure failure{seed, plan, plan, trial, kind};
     const auto fails = [&](const Plan& candidate) {
       if (stop_) return false;
       auto again = attempt(candidate, kind);

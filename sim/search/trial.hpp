@@ -18,6 +18,7 @@ struct Trial {
   std::string report;  // details for people
   std::uint64_t events = 0;
   std::uint64_t crashes = 0;  // of all processes at once
+  std::uint64_t losses = 0;   // of replicas of shards
 };
 
 /// Makes the job of a drawn plan.

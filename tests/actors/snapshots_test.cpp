@@ -13,7 +13,7 @@ struct SnapshotScene {
   SnapshotScene()
       : job(one_shard_job()),
         buckets(job, ShardId(0)),
-        snapshots(job, ShardId(0), buckets, clocks, scheduler),
+        snapshots(job, ShardId(0), buckets, clocks, scheduler, monitor),
         acknowledgements(clocks),
         updates(buckets, snapshots, acknowledgements) {
     admit_workers(clocks, 2);
@@ -72,6 +72,7 @@ struct SnapshotScene {
   RecordingOutbox out;
   BucketQueues buckets;
   Channel scheduler{kScheduler};
+  Channel monitor{kMonitor};
   Snapshots snapshots;
   Acknowledgements acknowledgements;
   Updates updates;

@@ -39,7 +39,8 @@ inline void any(Address& out) {
   any_enum(out.kind, RoleKind::host);
   out.index = 0;
   if (out.kind == RoleKind::worker) any_below(out.index, limits::kMaxWorkers);
-  if (out.kind == RoleKind::shard) any_below(out.index, limits::kMaxShards);
+  if (out.kind == RoleKind::shard || out.kind == RoleKind::standby)
+    any_below(out.index, limits::kMaxShards);
 }
 
 }  // namespace leeway::test

@@ -167,12 +167,15 @@ TEST_CASE("a tensor whose blob is missing or too small is refused with that reas
     for (const Envelope& envelope : any_envelopes()) {
       const Message whole = encode(envelope);
       const Blobs blobs = blobs_of(whole);
-      if (blobs.empty()) continue;
+      // The blobs of the last two belong to the message inside.
+      if (blobs.empty() || std::holds_alternative<msg::Relay>(envelope.body) ||
+          std::holds_alternative<msg::Seed>(envelope.body))
+        continue;
       Blobs fewer = blobs;
       fewer.pop_back();
       const std::string dropped = error_of(Message(words_of(whole), fewer));
       RC_ASSERT(dropped.find(std::string(name_of(envelope.body)) + ": ") == 0u);
-      RC_ASSERT(dropped.find("tensor.blob is ") != std::string::npos);
+      RC_ASSERT(dropped.find("blob is ") != std::string::npos);
       decode_and_check<Actors>(words_of(whole), Blobs(blobs.size()));
       const auto at = *rc::gen::inRange<std::size_t>(0, blobs.size());
       Blobs shorter = blobs;

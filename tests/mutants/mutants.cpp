@@ -26,8 +26,8 @@ namespace {
 /// drawn from the others. `tied` is a transformer with tied weights in its first and last stage.
 /// Runs drawn from `crashing` write checkpoints, lose power and are resumed; they train with Adam
 /// and a schedule of learning rates. Runs drawn from `clustered`, and no others, are on node
-/// agents.
-enum class Base { tiny, piped, tied, crashing, clustered };
+/// agents. Runs drawn from `replicated` lose replicas of shards.
+enum class Base { tiny, piped, tied, crashing, replicated, clustered };
 
 struct Described {
   Mutant mutant;
@@ -97,6 +97,14 @@ constexpr Described kMutants[] = {
     LEEWAY_MUTANT(lease_not_asked_again, "a lease request lost with a connection is not repeated"),
     LEEWAY_MUTANT(order_not_sent_again, "an order lost with a connection is not sent again"),
     LEEWAY_MUTANT(repeated_order_obeyed, "an order that is sent again is carried out again"),
+    LEEWAY_MUTANT_IN(replicated, output_not_committed,
+                     "a primary's output leaves before its standby has the input"),
+    LEEWAY_MUTANT_IN(replicated, takes_over_behind,
+                     "a standby takes over without the last inputs that it has"),
+    LEEWAY_MUTANT_IN(replicated, rounds_not_seeded,
+                     "a new standby lacks the pushes that wait for their round"),
+    LEEWAY_MUTANT_IN(replicated, in_sync_too_early,
+                     "a standby counts as in sync without inputs whose outputs have left"),
     LEEWAY_MUTANT(start_not_sent_again, "a Start lost with a connection is not sent again"),
     LEEWAY_MUTANT(stop_not_sent_again, "a Stop lost with a connection is not sent again"),
     LEEWAY_MUTANT_IN(crashing, manifest_before_files,
@@ -164,7 +172,8 @@ Arguments parse(std::span<char* const> words) {
 }
 
 std::shared_ptr<const Job> job_of(Base base) {
-  if (base == Base::tiny || base == Base::clustered) return test::job_of(test::tiny_plan());
+  if (base == Base::tiny || base == Base::replicated || base == Base::clustered)
+    return test::job_of(test::tiny_plan());
   if (base == Base::crashing) {
     Plan plan = test::tiny_plan();
     plan.optimizer.kind = plan::Adam{};
@@ -183,6 +192,7 @@ sim::SearchResult search_with(Mutant mutant, Base base, std::uint64_t seeds) {
   options.last = seeds;
   options.twice_one_in = 0;
   options.crash_one_in = base == Base::crashing ? 1 : 0;
+  options.loss_one_in = base == Base::replicated ? 1 : 0;
   options.shrink_trials = 0;
   options.draw = {.least_workers = 2,
                   .most_workers = 6,
@@ -228,7 +238,8 @@ bool passes_without_bugs(const Arguments& arguments, Base base) {
 }
 
 int run(const Arguments& arguments) {
-  for (const Base base : {Base::tiny, Base::tied, Base::crashing, Base::clustered})
+  for (const Base base :
+       {Base::tiny, Base::tied, Base::crashing, Base::replicated, Base::clustered})
     if (arguments.names.empty() && !passes_without_bugs(arguments, base)) return 1;
   if (arguments.markdown) {
     std::printf("| mutant | planted bug | found by | seed |\n|---|---|---|---|\n");

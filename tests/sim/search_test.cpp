@@ -275,7 +275,7 @@ TEST_CASE("a search finds a resumed run that does not equal the uninterrupted on
                                     .make_job = make});
   REQUIRE_FALSE(found.failures.empty());
   const Failure& failure = found.failures.front();
-  CHECK(failure.crashes);
+  CHECK(failure.kind == TrialKind::crashes);
   CHECK(failure.trial.property == "a resumed run equals the uninterrupted one");
   CHECK(try_crashes(failure.shrunk, make).property == failure.trial.property);
   CHECK(std::holds_alternative<plan::Bsp>(failure.shrunk.consistency));

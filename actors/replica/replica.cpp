@@ -1,0 +1,368 @@
+#include "actors/replica/replica.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "core/check.hpp"
+#include "core/limits.hpp"
+#include "core/mutant.hpp"
+#include "core/text.hpp"
+
+namespace leeway {
+namespace {
+
+/// Of the replica itself; roles use small numbers.
+constexpr TimerToken kReplicaTimer = ~TimerToken{0};
+/// Between two messages of an empty standby.
+constexpr Duration kReadyInterval = milliseconds(200);
+/// A role may take this time to become quiet by itself,
+constexpr Duration kPatience = milliseconds(50);
+/// and then this time without new messages.
+constexpr Duration kLongestHold = milliseconds(100);
+
+RoleOutbox::Mode mode_of(Replica::Standing standing) {
+  switch (standing) {
+    case Replica::Standing::primary:
+      return RoleOutbox::Mode::waits;
+    case Replica::Standing::seeding:
+    case Replica::Standing::alone:
+      return RoleOutbox::Mode::direct;
+    case Replica::Standing::standby:
+    case Replica::Standing::empty:
+      break;
+  }
+  return RoleOutbox::Mode::silent;
+}
+
+Message with_blobs(const Message& message, std::vector<Blob> blobs) {
+  return Message(message.header().size(), blobs, [&](std::span<std::uint64_t> words) {
+    std::ranges::copy(message.header(), words.begin());
+  });
+}
+Message without_blobs(const Message& message) {
+  return with_blobs(message, {});
+}
+
+}  // namespace
+
+Replica::Replica(std::shared_ptr<ReplicatedRole> role, ReplicaPair pair, Standing standing,
+                 std::uint32_t launch)
+    : role_(std::move(role)),
+      pair_(pair),
+      launch_(launch),
+      standing_(standing),
+      outbox_(mode_of(standing)),
+      configuration_(standing == Standing::empty ? 0 : 1) {}
+
+// ---- as primary ----
+
+template <class Fill, class Call>
+void Replica::handle(Fill fill, Call call, Outbox& out) {
+  ++position_;
+  outbox_.enter(position_, out.now(), out);
+  if (standing_ == Standing::primary || seeded_) {
+    msg::Relay relay{.configuration = configuration_,
+                     .position = position_,
+                     .now = out.now().ns,
+                     .recorded = outbox_.recorded(),
+                     .digest = outbox_.digest()};
+    fill(relay);
+    kept_.emplace_back(position_, encode({.body = std::move(relay)}));
+    out.send(pair_.standby, kept_.back().second);
+  }
+  call();
+  seed_if_quiet(out);
+}
+
+void Replica::on_start(Outbox& out) {
+  if (standing_ == Standing::empty) return on_timer(kReplicaTimer, out);
+  if (!is_primary()) return;
+  handle([](msg::Relay& relay) { relay.input = msg::StartInput{}; },
+         [&] { role_->on_start(outbox_); }, out);
+}
+
+void Replica::on_message(Address from, const Message& message, Outbox& out) {
+  auto envelope = decode(message);
+  if (envelope) return on_decoded(from, message, *envelope, out);
+  if (!is_primary()) {
+    if (from != pair_.primary) return;
+    // Without this input, all outputs of the primary would wait.
+    throw std::runtime_error(concat("cannot read a relay of ", from, ": ", envelope.error().text));
+  }
+  handle(
+      [&](msg::Relay& relay) {
+        relay.input = msg::MessageInput{from, without_blobs(message)};
+        relay.blobs.assign(message.blobs().begin(), message.blobs().end());
+      },
+      [&] {
+        outbox_.handles(from, message);
+        role_->on_message(from, message, outbox_);
+      },
+      out);
+}
+
+void Replica::on_decoded(Address from, const Message& message, Envelope& envelope, Outbox& out) {
+  if (const auto* order = std::get_if<msg::Replicate>(&envelope.body); order && from == kScheduler)
+    return obey(*order, out);
+  if (!is_primary()) {
+    // Messages to the standby itself; other actors speak to the primary.
+    if (from != pair_.primary) return;
+    if (auto* relay = std::get_if<msg::Relay>(&envelope.body)) relayed(*relay, out);
+    if (const auto* seed = std::get_if<msg::Seed>(&envelope.body)) plant(*seed, out);
+    return;
+  }
+  if (from == pair_.primary) return;  // late relays of the primary before this one
+  if (const auto* relayed = std::get_if<msg::Relayed>(&envelope.body);
+      relayed && from == pair_.standby)
+    return acknowledged(*relayed, out);
+  if (holding_) return held_.push_back({from, message});
+  handle(
+      [&](msg::Relay& relay) {
+        relay.input = msg::MessageInput{from, without_blobs(message)};
+        relay.blobs.assign(message.blobs().begin(), message.blobs().end());
+      },
+      [&] {
+        outbox_.handles(from, message);
+        role_->on_decoded(from, message, envelope, outbox_);
+      },
+      out);
+}
+
+void Replica::on_timer(TimerToken token, Outbox& out) {
+  if (token == kReplicaTimer) {
+    if (standing_ == Standing::seeding) return on_seed_timer(out);
+    if (standing_ != Standing::empty) return;
+    out.send(kScheduler, encode({.body = msg::StandbyReady{launch_}}));
+    return out.after(kReadyInterval, kReplicaTimer);
+  }
+  handle([&](msg::Relay& relay) { relay.input = msg::TimerInput{token}; },
+         [&] {
+           outbox_.rang(token);
+           role_->on_timer(token, outbox_);
+         },
+         out);
+}
+
+void Replica::on_part(Work& work, int, Outbox& out) {
+  auto* running = outbox_.find(work);
+  LW_CHECK(running != nullptr, "a work that the role did not hand out");
+  ++running->computed;
+  if (!is_primary()) return follow(out);
+  computed(*running, out);
+}
+
+void Replica::computed(RoleOutbox::Running& running, Outbox& out) {
+  const auto part = static_cast<std::uint32_t>(running.handled);
+  handle(
+      [&](msg::Relay& relay) {
+        const Work& work = *running.work;
+        relay.input = msg::PartInput{running.number, part,
+                                     work.waits_for_disk() ? work.outcome() : Message()};
+      },
+      [&] {
+        const auto work = outbox_.handle_part(running);
+        role_->on_part(*work, static_cast<int>(part), outbox_);
+      },
+      out);
+}
+
+void Replica::on_down(Address actor, const EndReason& reason, Outbox& out) {
+  if (!is_primary()) return;
+  handle(
+      [&](msg::Relay& relay) {
+        relay.input = msg::EndInput{actor, static_cast<std::uint8_t>(reason.kind), reason.text};
+      },
+      [&] { role_->on_down(actor, reason, outbox_); }, out);
+}
+
+void Replica::on_link(Address peer, Outbox& out) {
+  if (!is_primary()) {
+    if (peer == pair_.primary && standing_ == Standing::standby) acknowledge(true, out);
+    return;
+  }
+  if (peer == pair_.standby) {
+    for (const auto& [position, relay] : kept_) out.send(pair_.standby, relay);
+    return;
+  }
+  handle([&](msg::Relay& relay) { relay.input = msg::LinkInput{peer}; },
+         [&] { role_->on_link(peer, outbox_); }, out);
+}
+
+void Replica::acknowledged(const msg::Relayed& relayed, Outbox& out) {
+  if (relayed.configuration != configuration_ || standing_ == Standing::alone) return;
+  while (!kept_.empty() && kept_.front().first <= relayed.position) kept_.pop_front();
+  outbox_.release(std::min(relayed.position, position_));
+  if (standing_ != Standing::seeding) return;
+  // From now on outputs wait. Those that have left come from inputs that the standby may lack.
+  if (in_sync_at_ == 0) {
+    in_sync_at_ = position_;
+    outbox_.set_mode(RoleOutbox::Mode::waits);
+  }
+  if (relayed.position < in_sync_at_ && !planted(Mutant::in_sync_too_early)) return;
+  standing_ = Standing::primary;
+  seeded_ = false;
+  confirm(out);
+}
+
+// ---- a new standby ----
+
+void Replica::seed_if_quiet(Outbox& out) {
+  if (standing_ != Standing::seeding || seeded_ || !role_->is_quiet() || !outbox_.is_idle()) return;
+  const Message state = role_->save();
+  msg::Seed seed{.configuration = configuration_,
+                 .position = position_,
+                 .state = without_blobs(state),
+                 .blobs = {state.blobs().begin(), state.blobs().end()}};
+  outbox_.save(seed);
+  seeded_ = true;
+  kept_.emplace_back(position_, encode({.body = std::move(seed)}));
+  out.send(pair_.standby, kept_.back().second);
+  stop_holding(out);
+}
+
+void Replica::on_seed_timer(Outbox& out) {
+  if (seeded_) return;
+  holding_ = !holding_;
+  out.after(holding_ ? kLongestHold : kPatience, kReplicaTimer);
+  if (!holding_) stop_holding(out);
+}
+
+void Replica::stop_holding(Outbox& out) {
+  holding_ = false;
+  for (auto& [from, message] : std::exchange(held_, {})) on_message(from, message, out);
+}
+
+void Replica::plant(const msg::Seed& seed, Outbox& out) {
+  if (seed.configuration < configuration_) return;
+  if (standing_ == Standing::standby) {
+    if (seed.configuration == configuration_) acknowledge(true, out);
+    return;
+  }
+  const Message state = with_blobs(seed.state, seed.blobs);
+  if (const Status status = role_->restore(state); !status)
+    throw std::runtime_error(concat("the state of ", pair_.primary, ": ", status.error().text));
+  outbox_.restore(seed);
+  standing_ = Standing::standby;
+  configuration_ = seed.configuration;
+  position_ = received_ = seed.position;
+  acknowledge(true, out);
+}
+
+// ---- as standby ----
+
+void Replica::relayed(msg::Relay& relay, Outbox& out) {
+  // An earlier primary may not know that it was replaced.
+  if (relay.configuration != configuration_ || promotion_) return;
+  const bool is_next = relay.position == received_ + 1;
+  if (is_next) {
+    ++received_;
+    inputs_.push_back(std::move(relay));
+    follow(out);
+  }
+  if (standing_ == Standing::standby) acknowledge(!is_next, out);
+}
+
+void Replica::acknowledge(bool again, Outbox& out) {
+  // A primary does not run away from a slow standby, which would have to catch up before it can
+  // take over.
+  const std::uint64_t most = std::min(received_, position_ + limits::kMaxInputsBehind);
+  if (most <= acknowledged_ && !again) return;
+  acknowledged_ = std::max(acknowledged_, most);
+  out.send(pair_.primary, encode({.body = msg::Relayed{configuration_, acknowledged_}}));
+}
+
+void Replica::follow(Outbox& out) {
+  while (!inputs_.empty() && follow(inputs_.front(), out)) inputs_.pop_front();
+  if (promotion_ && (inputs_.empty() || planted(Mutant::takes_over_behind))) return take_over(out);
+  acknowledge(false, out);
+}
+
+bool Replica::follow(msg::Relay& relay, Outbox& out) {
+  const auto* part = std::get_if<msg::PartInput>(&relay.input);
+  RoleOutbox::Running* running = part ? outbox_.find(part->work) : nullptr;
+  if (part && !running)
+    throw std::runtime_error(concat(pair_.primary, " has computed a work that ", pair_.standby,
+                                    " does not know: the replicas differ"));
+  if (running && running->handed && running->computed <= running->handled) return false;
+  if (relay.digest != outbox_.digest())
+    throw std::runtime_error(concat(
+        pair_.standby, " has computed other results than ", pair_.primary,
+        "; put both on machines of the same type, or run without standby shards (--replicas 1)"));
+  outbox_.were_recorded(relay.recorded);
+  ++position_;
+  outbox_.enter(position_, Instant{relay.now}, out);
+  if (part) {
+    if (!running->handed) running->work->adopt(part->outcome);
+    const auto work = outbox_.handle_part(*running);
+    role_->on_part(*work, static_cast<int>(part->part), outbox_);
+  } else if (auto* delivered = std::get_if<msg::MessageInput>(&relay.input)) {
+    const Message message = with_blobs(delivered->message, std::move(relay.blobs));
+    outbox_.handles(delivered->from, message);
+    role_->on_message(delivered->from, message, outbox_);
+  } else if (const auto* rang = std::get_if<msg::TimerInput>(&relay.input)) {
+    outbox_.rang(rang->token);
+    role_->on_timer(rang->token, outbox_);
+  } else if (const auto* ended = std::get_if<msg::EndInput>(&relay.input)) {
+    role_->on_down(ended->actor, {static_cast<EndReason::Kind>(ended->kind), ended->text}, outbox_);
+  } else if (const auto* linked = std::get_if<msg::LinkInput>(&relay.input)) {
+    role_->on_link(linked->peer, outbox_);
+  } else {
+    role_->on_start(outbox_);
+  }
+  return true;
+}
+
+// ---- orders of the scheduler ----
+
+void Replica::obey(const msg::Replicate& order, Outbox& out) {
+  if (order.configuration == configuration_ && standing_ == Standing::seeding) return;
+  if (order.configuration == configuration_) return confirm(out);
+  if (order.configuration < configuration_) return;
+  if (!is_primary()) {
+    if (standing_ == Standing::empty) return;
+    if (order.standing != msg::Replicate::Standing::promoted) return;
+    promotion_ = order.configuration;
+    return follow(out);
+  }
+  configuration_ = order.configuration;
+  kept_.clear();
+  seeded_ = false;
+  in_sync_at_ = 0;
+  outbox_.set_mode(RoleOutbox::Mode::direct);
+  if (order.standing == msg::Replicate::Standing::seeding) {
+    standing_ = Standing::seeding;
+    out.after(kPatience, kReplicaTimer);
+    return seed_if_quiet(out);
+  }
+  standing_ = Standing::alone;
+  stop_holding(out);
+  confirm(out);
+}
+
+void Replica::take_over(Outbox& out) {
+  configuration_ = *std::exchange(promotion_, std::nullopt);
+  standing_ = Standing::alone;
+  out.take_over(pair_.primary);
+  outbox_.take_over(out);
+  if (position_ == 0) on_start(out);
+  // Parts that were computed here before the primary reported its own.
+  for (const std::uint64_t number : outbox_.ahead())
+    for (auto* running = outbox_.find(number); running && running->computed > running->handled;
+         running = outbox_.find(number))
+      computed(*running, out);
+  // The messages that the primary could not send are repeated.
+  for (const Address peer : {kScheduler, kMonitor}) on_link(peer, out);
+  confirm(out);
+}
+
+std::string Replica::describe() const {
+  const char* const names[] = {"primary", "seeding", "alone", "standby", "empty"};
+  return concat(names[static_cast<int>(standing_)], " at input ", position_, ", ",
+                outbox_.waiting(), " outputs wait, ", inputs_.size(), " inputs to follow");
+}
+
+void Replica::confirm(Outbox& out) {
+  out.send(kScheduler, encode({.body = msg::Replicating{configuration_}}));
+}
+
+}  // namespace leeway

@@ -1,0 +1,82 @@
+#include "actors/scheduler/replicas.hpp"
+
+#include "core/mutant.hpp"
+
+namespace leeway {
+
+using Standing = msg::Replicate::Standing;
+using Change = msg::ReplicasChanged::Change;
+
+Replicas::Replicas(const Job& job)
+    : pairs_(job.layout->shards(), Pair{.standby = job.plan.replicas > 1}) {}
+
+void Replicas::start(Outbox& out) const {
+  for (std::uint32_t shard = 0; shard < pairs_.size(); ++shard) {
+    out.watch(address_of(ShardId(shard)));
+    if (pairs_[shard].standby) out.watch(standby_of(ShardId(shard)));
+  }
+}
+
+Address Replicas::receiver_of(const Pair& pair, std::uint32_t shard) {
+  return takes_over(pair) ? standby_of(ShardId(shard)) : address_of(ShardId(shard));
+}
+
+void Replicas::give(Pair& pair, std::uint32_t shard, Standing standing, Outbox& out) {
+  pair.standby = false;
+  pair.order = msg::Replicate{++pair.configuration, standing};
+  out.send(receiver_of(pair, shard), encode({.body = *pair.order}));
+}
+
+template <class Decision>
+void Replicas::report(ShardId shard, Change change, const std::string& reason, Outbox& out) {
+  out.emit(Decision{shard});
+  out.send(kMonitor, encode({.body = msg::ReplicasChanged{shard, change, reason}}));
+}
+
+bool Replicas::ended(Address actor, const std::string& reason, Outbox& out) {
+  Pair& pair = pairs_.at(actor.index);
+  if (actor.kind == RoleKind::standby) {
+    if (takes_over(pair)) return false;
+    if (!pair.standby && !has_order(pair, Standing::seeding)) return true;
+    report<event::StandbyLost>(ShardId(actor.index), Change::standby_lost, reason, out);
+    give(pair, actor.index, Standing::alone, out);
+    return true;
+  }
+  // The host reports whether the standby that takes over still lives, or was the actor that ended.
+  if (takes_over(pair)) {
+    out.watch(standby_of(ShardId(actor.index)));
+    return true;
+  }
+  if (!pair.standby) return false;
+  report<event::PrimaryLost>(ShardId(actor.index), Change::primary_lost, reason, out);
+  give(pair, actor.index, Standing::promoted, out);
+  return true;
+}
+
+void Replicas::ready(Address standby, const msg::StandbyReady& report, Outbox& out) {
+  Pair& pair = pairs_.at(standby.index);
+  if (report.launch <= pair.launch || takes_over(pair)) return;  // a repeat, or too early
+  pair.launch = report.launch;
+  out.watch(standby);
+  give(pair, standby.index, Standing::seeding, out);
+}
+
+void Replicas::confirmed(Address from, const msg::Replicating& answer, Outbox& out) {
+  Pair& pair = pairs_.at(from.index);
+  if (!pair.order || answer.configuration != pair.configuration) return;
+  const ShardId shard(from.index);
+  if (takes_over(pair)) report<event::StandbyTookOver>(shard, Change::took_over, {}, out);
+  if (has_order(pair, Standing::seeding)) {
+    pair.standby = true;
+    report<event::StandbyInSync>(shard, Change::in_sync, {}, out);
+  }
+  pair.order.reset();
+}
+
+void Replicas::send_again(Address peer, Outbox& out) const {
+  const Pair& pair = pairs_.at(peer.index);
+  if (pair.order && receiver_of(pair, peer.index) == peer)
+    out.send(peer, encode({.body = *pair.order}));
+}
+
+}  // namespace leeway

@@ -1,0 +1,55 @@
+// The state of a shard, for a new standby.
+#include "actors/shard/shard.hpp"
+#include "core/limits.hpp"
+#include "core/mutant.hpp"
+
+namespace leeway {
+
+bool Shard::is_quiet() const {
+  return !finishing_ && buckets_.is_plain() && answers_.is_idle() && !snapshots_.is_pending() &&
+         (!norms_ || norms_->is_idle()) && monitor_.unacknowledged() == 0;
+}
+
+Message Shard::save() const {
+  msg::ShardState state;
+  state.clocks = clocks_.save();
+  state.bounds = gate_.bounds().save();
+  state.pulls = gate_.save();
+  state.tied = tied_.save();
+  if (!planted(Mutant::rounds_not_seeded)) state.rounds = apply_->save();
+  state.expected = acknowledgements_.save();
+  if (norms_) state.norms = norms_->save();
+  state.scheduler = scheduler_.save();
+  state.monitor = monitor_.save();
+  state.report = report_;
+  state.report.waits = gate_.waits().all();
+  state.reported_events = reported_events_;
+  state.malformed = malformed();
+  state.blocks = buckets_.save();
+  return encode({.body = std::move(state)});
+}
+
+Status Shard::restore(const Message& message) {
+  auto envelope = decode(message);
+  if (!envelope) return envelope.error();
+  const auto* state = std::get_if<msg::ShardState>(&envelope->body);
+  if (!state) return Error{"is not the state of a shard"};
+  clocks_.restore(state->clocks);
+  gate_.bounds().restore(state->bounds);
+  gate_.restore(state->pulls);
+  gate_.waits().restore(state->report.waits);
+  tied_.restore(state->tied);
+  apply_->restore(state->rounds);
+  acknowledgements_.restore(state->expected);
+  if (norms_) norms_->restore(state->norms);
+  scheduler_.restore(state->scheduler);
+  monitor_.restore(state->monitor);
+  report_ = state->report;
+  report_.lags.resize(limits::kLagBins);
+  reported_events_ = state->reported_events;
+  set_malformed(state->malformed);
+  buckets_.restore(state->blocks);
+  return {};
+}
+
+}  // namespace leeway

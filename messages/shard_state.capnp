@@ -1,0 +1,161 @@
+@0xc1f04e7d95ab3820;
+# The state of a shard between two inputs, for a new standby. The shard has no update under way, no
+# answer to a pull, and no proposed snapshot.
+
+using Cxx = import "/capnp/c++.capnp";
+$Cxx.namespace("leeway::schema");
+using Cpp = import "/messages/generator/annotations.capnp";
+$Cpp.namespace("leeway::msg");
+$Cpp.include("messages/message.hpp");
+using import "/messages/generator/annotations.capnp".count;
+using import "/messages/generator/annotations.capnp".limit;
+using import "/messages/generator/annotations.capnp".method;
+using import "/messages/generator/annotations.capnp".range;
+using import "/messages/generator/annotations.capnp".type;
+using Common = import "common.capnp";
+using Path = import "worker_shard.capnp";
+using Watch = import "monitor.capnp";
+
+struct ShardState {
+  # Carried by a Seed.
+  clocks @0 :ClockTableState;
+  bounds @1 :BoundTableState;
+  pulls @2 :PullGateState;
+  tied @3 :List(Contribution) $limit("kMaxHeldPushes");  # gradients that wait for those of siblings
+  rounds @4 :RoundState;
+  expected @5 :List(ExpectedPush) $limit("kMaxHeldPushes");  # accepted and not acknowledged
+  norms @6 :RoundNormsState;
+  scheduler @7 :ChannelState;
+  monitor @8 :ChannelState;
+  report @9 :Watch.ShardReport;
+  reportedEvents @10 :UInt64;
+  malformed @11 :UInt64;
+  blocks @12 :List(StoredBlock) $limit("kMaxBlocks");
+}
+
+struct ClockTableState {
+  view @0 :UInt64 $type(Common.view);
+  minClock @1 :Int64 $type(Common.clock);
+  maxClock @2 :Int64 $type(Common.clock);
+  maxClockGap @3 :Int64 $count;
+  participants @4 :List(Participant) $limit("kMaxWorkers");
+
+  struct Participant {
+    worker @0 :UInt32 $type(Common.worker);
+    session @1 :UInt64 $type(Common.session);
+    live @2 :Bool;
+    fenced @3 :Bool;
+    clock @4 :Int64 $type(Common.clock);
+    buckets @5 :UInt32 $range(least = "0", most = "kMaxBuckets");
+    # Of the iteration; 0: none has been pushed.
+    accepted @6 :List(UInt32) $range(below = "kMaxBuckets") $limit("kMaxBuckets");
+    nextUnseen @7 :Int64 $type(Common.iteration);
+  }
+}
+
+struct BoundTableState {
+  entries @0 :List(Entry) $limit("kMaxBounds");
+  unanswered @1 :Int64 $type(Common.iteration);
+
+  struct Entry {
+    from @0 :Int64 $type(Common.iteration);
+    bound @1 :Int64;
+  }
+}
+
+struct PullGateState {
+  parked @0 :List(Parked) $limit("kMaxParkedPulls");  # in order of arrival
+  sweptAt @1 :Int64 $type(Common.clock);
+
+  struct Parked {
+    worker @0 :UInt32 $type(Common.worker);
+    pull @1 :Path.Pull;
+    since @2 :Int64 $count;  # ns
+  }
+}
+
+struct Contribution $method("bool is_empty() const { return blocks.empty(); }") {
+  # One worker's push of one bucket, on its way into the weights.
+  worker @0 :UInt32 $type(Common.worker);
+  session @1 :UInt64 $type(Common.session);
+  iteration @2 :Int64 $type(Common.iteration);
+  bucket @3 :UInt32;  # index among the worker's buckets at this shard
+  shardBucket @4 :UInt32;  # index among the shard's buckets
+  weight @5 :Float64;  # samples / samples of one round
+  samples @6 :UInt32;
+  scale @7 :Float32 = 1;  # factor of its gradients
+  firstOwner @8 :Bool = true;
+  # The samples of tied gradients count once: with the gradient of the first owner.
+  owners @9 :UInt32 = 1;  # stages of a pipeline that push these blocks
+  blocks @10 :List(Common.BlockRef) $limit("kMaxBlocks");
+  # As in the bucket; none for an empty push.
+}
+
+struct RoundState {
+  # Pushes that wait for their round, and under backup what is known of the open round.
+  held @0 :List(Contribution) $limit("kMaxHeldPushes");  # by round, in order of arrival
+  whole @1 :List(Whole) $limit("kMaxWorkers");  # in order of arrival
+  closing @2 :Closing;
+  proposed @3 :Proposal;
+
+  struct Whole {
+    worker @0 :UInt32 $type(Common.worker);
+    empty @1 :Bool;
+  }
+  struct Closing {
+    closed @0 :Bool;  # whether a round is closed, and waits for pushes
+    round @1 :Int64 $type(Common.iteration);
+    contributors @2 :List(UInt32) $type(Common.worker) $limit("kMaxWorkers");
+    missing @3 :List(UInt32) $type(Common.worker) $limit("kMaxWorkers");
+  }
+  struct Proposal {
+    beyond @0 :Int64 $type(Common.iteration);  # the proposed round plus one; 0: none
+    view @1 :UInt64 $type(Common.view);
+    contributors @2 :UInt32;
+  }
+}
+
+struct ExpectedPush {
+  worker @0 :UInt32 $type(Common.worker);
+  session @1 :UInt64 $type(Common.session);
+  iteration @2 :Int64 $type(Common.iteration);
+  bucket @3 :UInt32;
+}
+
+struct NormPart {
+  # A shard's part of the norm of a round.
+  shard @0 :UInt32 $type(Common.shard);
+  squares @1 :Float64;
+}
+
+struct RoundNormsState {
+  passed @0 :Int64 $type(Common.iteration);
+  discarded @1 :Int64 $type(Common.iteration);
+  needed @2 :List(Int64) $type(Common.iteration) $limit("kMaxShards");  # by shard
+  rounds @3 :List(Round) $limit("kMaxKeptRounds");
+
+  struct Round {
+    round @0 :Int64 $type(Common.iteration);
+    closed @1 :Bool;
+    parts @2 :List(NormPart) $limit("kMaxShards");
+  }
+}
+
+struct ChannelState {
+  sent @0 :UInt64;
+  received @1 :UInt64;
+  owes @2 :Bool;
+  kept @3 :List(Kept) $limit("kMaxKeptMessages");
+
+  struct Kept {
+    number @0 :UInt64;
+    message @1 :Data $type(name = "Message");  # without blobs
+  }
+}
+
+struct StoredBlock {
+  weights @0 :Common.BlockRef;
+  slots @1 :List(Common.TensorRef) $limit("kMaxSlots");  # state of the optimizer
+  progress @2 :Float64;  # sum of the weights of the pushes applied
+  samples @3 :Int64 $count;  # trained on so far
+}

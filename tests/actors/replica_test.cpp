@@ -1,0 +1,304 @@
+// Replica: two replicas of a small role, with messages that the test delivers or loses.
+#include "actors/replica/replica.hpp"
+
+#include <catch2/catch.hpp>
+#include <deque>
+#include <vector>
+
+namespace leeway::test {
+namespace {
+
+constexpr ReplicaPair kPair{shard(0), standby(0)};
+
+/// Adds the iterations of the pulls that it gets, and answers each with the sum. Computes a work
+/// for each tenth pull, and is not quiet meanwhile.
+class Sum final : public ReplicatedRole {
+ public:
+  bool is_quiet() const override { return !busy_; }
+  Message save() const override { return encode({.body = msg::Pull{Iteration(sum_)}}); }
+  Status restore(const Message& state) override {
+    const auto envelope = decode(state);
+    if (!envelope) return envelope.error();
+    const auto* pull = std::get_if<msg::Pull>(&envelope->body);
+    if (!pull) return Error{"is no sum"};
+    sum_ = pull->iteration.value();
+    return {};
+  }
+  std::int64_t sum() const { return sum_; }
+
+ private:
+  struct Nothing final : Work {
+    int parts() const override { return 1; }
+    Cost cost(int) const override { return {}; }
+    void run(int) override {}
+  };
+  void on_start(Outbox& out) override { out.after(seconds(1), 7); }
+  void on_timer(TimerToken token, Outbox& out) override { out.after(seconds(1), token); }
+  void on_part(Work&, int, Outbox& out) override {
+    busy_ = false;
+    answer(kMonitor, out);
+  }
+  void on_envelope(Address from, Envelope& envelope, Outbox& out) override {
+    const auto* pull = std::get_if<msg::Pull>(&envelope.body);
+    if (!pull) return;
+    sum_ += pull->iteration.value();
+    if (++pulls_ % 10 == 0 && !std::exchange(busy_, true)) out.compute(std::make_shared<Nothing>());
+    out.emit(event::ClockMoved{WorkerId(from.index), Clock(sum_)});
+    answer(from, out);
+  }
+  void answer(Address to, Outbox& out) const {
+    out.send(to, encode({.body = msg::Weights{Iteration(sum_), {}}}));
+  }
+
+  std::int64_t sum_ = 0;
+  int pulls_ = 0;
+  bool busy_ = false;
+};
+
+/// The host of one replica. Works wait until the test computes them.
+struct Side final : private Outbox {
+  explicit Side(Replica::Standing standing, std::uint32_t launch = 1)
+      : role(std::make_shared<Sum>()), replica(role, kPair, standing, launch) {}
+
+  void start() { replica.on_start(*this); }
+  void get(Address from, const Message& message) { replica.on_message(from, message, *this); }
+  void pull(std::int64_t iteration) {
+    get(worker(0), encode({.body = msg::Pull{Iteration(iteration)}}));
+  }
+  void order(std::uint64_t configuration, msg::Replicate::Standing standing) {
+    get(kScheduler, encode({.body = msg::Replicate{configuration, standing}}));
+  }
+  void link(Address peer) { replica.on_link(peer, *this); }
+  void ring(TimerToken token) { replica.on_timer(token, *this); }
+  void compute_all() {
+    for (const auto& work : std::exchange(works, {})) {
+      work->run(0);
+      replica.on_part(*work, 0, *this);
+    }
+  }
+  /// The sums that were sent to worker 0.
+  std::vector<std::int64_t> answers() const {
+    std::vector<std::int64_t> sums;
+    for (const auto& [to, message] : sent)
+      if (to == worker(0))
+        if (const auto envelope = decode(message))
+          if (const auto* weights = std::get_if<msg::Weights>(&envelope->body))
+            sums.push_back(weights->iteration.value());
+    return sums;
+  }
+  /// Moves out the messages to an actor.
+  std::deque<Message> take(Address to) {
+    std::deque<Message> taken;
+    std::erase_if(sent, [&](auto& letter) {
+      if (letter.first == to) taken.push_back(letter.second);
+      return letter.first == to;
+    });
+    return taken;
+  }
+
+  std::shared_ptr<Sum> role;
+  Replica replica;
+  std::vector<std::pair<Address, Message>> sent;
+  std::vector<std::shared_ptr<Work>> works;
+  std::vector<TimerToken> timers;
+  std::size_t events = 0;
+  std::optional<Address> took_over;
+
+ private:
+  Instant now() const override { return {}; }
+  Rng& random() override { return rng_; }
+  void send(Address to, Message message) override { sent.emplace_back(to, std::move(message)); }
+  void after(Duration, TimerToken token) override { timers.push_back(token); }
+  void compute(std::shared_ptr<Work> work) override { works.push_back(std::move(work)); }
+  void watch(Address) override {}
+  void emit(const Event&) override { ++events; }
+  void take_over(Address address) override { took_over = address; }
+
+  Rng rng_{1};
+};
+
+void deliver(Side& primary, Side& standby) {
+  for (const Message& message : primary.take(kPair.standby)) standby.get(kPair.primary, message);
+}
+void acknowledge(Side& primary, Side& standby) {
+  for (const Message& message : standby.take(kPair.primary)) primary.get(kPair.standby, message);
+}
+void exchange(Side& primary, Side& standby) {
+  deliver(primary, standby);
+  acknowledge(primary, standby);
+}
+bool has_confirmed(Side& side, std::uint64_t configuration) {
+  bool confirmed = false;
+  for (const Message& message : side.take(kScheduler)) {
+    const auto envelope = decode(message);
+    const auto* answer = envelope ? std::get_if<msg::Replicating>(&envelope->body) : nullptr;
+    confirmed |= answer && answer->configuration == configuration;
+  }
+  return confirmed;
+}
+
+using Sums = std::vector<std::int64_t>;
+
+}  // namespace
+
+TEST_CASE("an output of the primary leaves when the standby has the input") {
+  Side primary(Replica::Standing::primary), standby(Replica::Standing::standby);
+  primary.start();
+  primary.pull(5);
+  primary.pull(6);
+  CHECK(primary.answers().empty());
+  CHECK(primary.events == 0);
+  deliver(primary, standby);
+  CHECK(primary.answers().empty());
+  acknowledge(primary, standby);
+  CHECK(primary.answers() == Sums{5, 11});
+  CHECK(primary.events == 2);
+  CHECK(standby.role->sum() == 11);
+  CHECK(standby.answers().empty());
+  CHECK(standby.timers.empty());
+}
+
+TEST_CASE("the standby handles a finished part where the primary did, not where it finished") {
+  Side primary(Replica::Standing::primary), standby(Replica::Standing::standby);
+  primary.start();
+  for (int i = 1; i <= 10; ++i) primary.pull(i);
+  deliver(primary, standby);
+  standby.compute_all();  // earlier than the primary
+  primary.pull(100);
+  primary.compute_all();
+  exchange(primary, standby);
+  CHECK(standby.role->sum() == 155);
+  const auto answers = primary.take(kMonitor);
+  REQUIRE(answers.size() == 1);
+  CHECK(std::get<msg::Weights>(decode(answers.front())->body).iteration == Iteration(155));
+  standby.order(2, msg::Replicate::Standing::promoted);
+  standby.pull(1);
+  CHECK(standby.answers() == Sums{156});
+}
+
+TEST_CASE("a standby takes over when it has computed what the primary had") {
+  Side primary(Replica::Standing::primary), standby(Replica::Standing::standby);
+  primary.start();
+  for (int i = 1; i <= 10; ++i) primary.pull(i);
+  primary.compute_all();
+  primary.pull(100);
+  deliver(primary, standby);  // the primary ends before it hears of that
+  standby.order(2, msg::Replicate::Standing::promoted);
+  CHECK(!standby.took_over);
+  standby.compute_all();
+  CHECK(standby.took_over == kPair.primary);
+  CHECK(has_confirmed(standby, 2));
+  CHECK(standby.events == 11);  // none of them was reported by the primary
+  CHECK(standby.timers == std::vector<TimerToken>{7});
+  standby.pull(1);
+  CHECK(standby.answers() == Sums{156});
+}
+
+TEST_CASE("a standby that has taken over accepts nothing from the earlier primary") {
+  Side primary(Replica::Standing::primary), standby(Replica::Standing::standby);
+  primary.start();
+  exchange(primary, standby);
+  standby.order(2, msg::Replicate::Standing::promoted);
+  standby.take(kPair.primary);
+  primary.pull(5);
+  exchange(primary, standby);
+  CHECK(primary.answers().empty());
+  CHECK(standby.role->sum() == 0);
+  CHECK(standby.take(kPair.primary).empty());
+}
+
+TEST_CASE("relays that a broken link has lost are repeated, and known ones are ignored") {
+  Side primary(Replica::Standing::primary), standby(Replica::Standing::standby);
+  primary.start();
+  primary.pull(1);
+  deliver(primary, standby);
+  standby.take(kPair.primary);
+  primary.pull(2);
+  primary.take(kPair.standby);
+  primary.pull(4);
+  deliver(primary, standby);
+  CHECK(standby.role->sum() == 1);
+  primary.link(kPair.standby);
+  standby.link(kPair.primary);
+  exchange(primary, standby);
+  CHECK(standby.role->sum() == 7);
+  CHECK(primary.answers() == Sums{1, 3, 7});
+}
+
+TEST_CASE("a primary goes on alone only by order, and then sends what has waited") {
+  Side primary(Replica::Standing::primary);
+  primary.start();
+  primary.pull(5);
+  CHECK(primary.answers().empty());
+  primary.order(2, msg::Replicate::Standing::alone);
+  CHECK(has_confirmed(primary, 2));
+  primary.pull(1);
+  CHECK(primary.answers() == Sums{5, 6});
+  primary.order(2, msg::Replicate::Standing::alone);  // a repeat
+  CHECK(has_confirmed(primary, 2));
+}
+
+TEST_CASE("a new standby gets the state and the inputs after it, and is then in sync") {
+  Side primary(Replica::Standing::alone), standby(Replica::Standing::empty, 2);
+  primary.start();
+  for (int i = 1; i <= 10; ++i) primary.pull(i);
+  standby.start();
+  CHECK(standby.take(kScheduler).size() == 1);
+  primary.order(2, msg::Replicate::Standing::seeding);
+  CHECK(primary.take(kPair.standby).empty());  // a work is under way
+  primary.compute_all();
+  primary.pull(100);
+  CHECK(primary.answers().back() == 155);  // without a standby, at once
+  auto relays = primary.take(kPair.standby);
+  REQUIRE(relays.size() == 2);
+  standby.get(kPair.primary, relays.front());
+  acknowledge(primary, standby);
+  CHECK(!has_confirmed(primary, 2));  // the standby lacks an input whose output has left
+  primary.pull(1000);
+  CHECK(primary.answers().back() == 155);  // outputs wait from now on
+  standby.get(kPair.primary, relays.back());
+  acknowledge(primary, standby);
+  CHECK(has_confirmed(primary, 2));
+  exchange(primary, standby);
+  CHECK(primary.answers().back() == 1155);
+  CHECK(standby.role->sum() == 1155);
+  standby.order(3, msg::Replicate::Standing::promoted);
+  CHECK(standby.timers == std::vector<TimerToken>{~TimerToken{0}, 7});
+}
+
+TEST_CASE("a role that is always busy gets no messages for a while, so that it can be saved") {
+  Side primary(Replica::Standing::alone);
+  primary.start();
+  for (int i = 1; i <= 10; ++i) primary.pull(i);
+  primary.order(2, msg::Replicate::Standing::seeding);
+  primary.ring(~TimerToken{0});
+  primary.pull(100);
+  CHECK(primary.role->sum() == 55);
+  primary.compute_all();
+  CHECK(primary.role->sum() == 155);
+  CHECK(primary.take(kPair.standby).size() == 2);
+}
+
+TEST_CASE("a standby that cannot read a relay ends, so that its primary goes on alone") {
+  Side standby(Replica::Standing::standby);
+  CHECK_THROWS_WITH(standby.get(kPair.primary, Message({1, 2, 3}, {})),
+                    Catch::Contains("cannot read a relay of shard 0"));
+  standby.get(worker(0), Message({1, 2, 3}, {}));
+}
+
+TEST_CASE("replicas whose outputs differ are noticed") {
+  Side primary(Replica::Standing::primary), standby(Replica::Standing::standby);
+  primary.start();
+  primary.pull(1);
+  primary.pull(2);
+  auto relays = primary.take(kPair.standby);
+  standby.get(kPair.primary, relays[0]);
+  auto changed = *decode(relays[1]);
+  std::get<msg::MessageInput>(std::get<msg::Relay>(changed.body).input).message =
+      encode({.body = msg::Pull{Iteration(9)}});
+  standby.get(kPair.primary, encode(changed));
+  CHECK_THROWS_WITH(standby.get(kPair.primary, relays[2]),
+                    Catch::Contains("has computed other results than shard 0"));
+}
+
+}  // namespace leeway::test
