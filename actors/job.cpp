@@ -271,6 +271,7 @@ Expected<std::shared_ptr<const Job>> make_job(const Plan& plan, TrainTest data,
   job->stragglers = with_starts(plan.stragglers, iterations_of_worker(plan, *job->data.train));
   job->disturbances = std::make_shared<Disturbances>(plan.stragglers.size(), plan.faults.size());
   job->unreported = std::make_shared<Unreported>();
+  job->replica_gauges = std::make_shared<std::vector<ReplicaGauge>>(plan.shards);
   if (job->cost_only) {
     for (const auto& block : job->layout->blocks()) {
       job->no_gradients.push_back(Blob::floats(block.floats));

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "actors/epoch_orders.hpp"
+#include "actors/replica/replica_gauge.hpp"
 #include "actors/stages.hpp"
 #include "actors/unreported.hpp"
 #include "actors/update_ranges.hpp"
@@ -56,8 +57,9 @@ struct Job {
   std::vector<plan::Straggler> stragglers;     // the plan's, each beginning at an iteration
   std::shared_ptr<Disturbances> disturbances;  // what both have done in this process
   std::shared_ptr<Unreported> unreported;      // of the workers that have ended in this process
-  std::vector<Blob> initial_weights;           // per parameter; empty: drawn from the seed
-  std::vector<std::string> notes;              // about the initial weights, for the user
+  std::shared_ptr<std::vector<ReplicaGauge>> replica_gauges;  // of this process's shards
+  std::vector<Blob> initial_weights;  // per parameter; empty: drawn from the seed
+  std::vector<std::string> notes;     // about the initial weights, for the user
   /// True: roles count costs without computing, and all gradients are zero (see plan::World).
   bool cost_only = false;
   std::vector<Blob> no_gradients;  // with cost_only: zeros per block

@@ -21,10 +21,10 @@ def result_of(*command):
 class Nodes:
     """Node agents on this host, each a process. `addresses` is the value of --nodes."""
 
-    def __init__(self, binaries, count=2):
+    def __init__(self, binaries, count=2, arguments=()):
         self.agents, addresses = [], []
         for _ in range(count):
-            agent = subprocess.Popen([binaries / "leeway", "node", "--listen", "127.0.0.1:0"],
+            agent = subprocess.Popen([binaries / "leeway", "node", "--listen", "127.0.0.1:0", *arguments],
                                      stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
             self.agents.append(agent)
             addresses.append(self.address_of(agent))

@@ -73,16 +73,16 @@ class AgentProcess final : private Agent::Site {
     process_.job()->routes().link(node, peer, name);
   }
   void begin() override { process_.job()->begin(); }
-  void launch(WorkerId worker, std::uint32_t launch) override {
-    process_.job()->node().launch(worker, launch);
+  void launch(Address actor, std::uint32_t launch) override {
+    process_.job()->node().launch(actor, launch);
   }
-  void end_launch(WorkerId worker, std::uint32_t launch, const std::string& reason) override {
-    process_.job()->node().end_launch(worker, launch, {EndReason::Kind::unreachable, reason});
+  void end_launch(Address actor, std::uint32_t launch, const std::string& reason) override {
+    process_.job()->node().end_launch(actor, launch, {EndReason::Kind::unreachable, reason});
   }
-  void moved(WorkerId worker, NodeIndex node, std::uint32_t launch) override {
-    process_.job()->routes().moved(worker, node, launch);
+  void moved(Address actor, NodeIndex node, std::uint32_t launch) override {
+    process_.job()->routes().moved(actor, node, launch);
   }
-  std::vector<NodeHost::HostedWorker> hosted() const override {
+  std::vector<NodeHost::HostedActor> hosted() const override {
     return process_.job()->node().hosted();
   }
   void end_job(const std::string& reason) override;

@@ -2,6 +2,7 @@
 
 #include "actors/cluster/agent.hpp"
 #include "actors/job.hpp"
+#include "cluster/machine.hpp"
 #include "cluster/node_checkpoints.hpp"
 #include "cluster/node_name.hpp"
 #include "cluster/shipped.hpp"
@@ -31,6 +32,11 @@ std::optional<Plan> check_request(const node::Ask& ask, Files& disk, node::Answe
     problems.push_back(there.error().text);
   if (const auto ready = check_checkpoints(ask, disk, answer); !ready)
     problems.push_back(ready.error().text);
+  if (placement.standbys.size() != (plan->replicas > 1 ? plan->shards : 0))
+    problems.push_back(concat("the placement has ", placement.standbys.size(),
+                              " standbys, the plan ", plan->shards, " shards and ", plan->replicas,
+                              " replicas; use the same version everywhere"));
+  answer.arithmetic = arithmetic_of(*plan);
   // The request contains the initial weights.
   plan->init_from.clear();
   plan->fine_tuning.init_map.clear();

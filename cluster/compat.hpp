@@ -68,6 +68,10 @@ struct Tick {
 struct Freeze {
   Duration time;
 };
+/// The link to `peer` works again, or another actor has its address.
+struct Linked {
+  Address peer;
+};
 /// An actor of another host has ended, or is unreachable.
 struct Down {
   Address ended;
@@ -83,6 +87,7 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(leeway::cluster::PartDone)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(leeway::cluster::PartFailed)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(leeway::cluster::Tick)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(leeway::cluster::Freeze)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(leeway::cluster::Linked)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(leeway::cluster::Down)
 #if CAF_MAJOR_VERSION >= 1
 
@@ -94,6 +99,7 @@ CAF_ADD_TYPE_ID(leeway, (leeway::cluster::PartDone))
 CAF_ADD_TYPE_ID(leeway, (leeway::cluster::PartFailed))
 CAF_ADD_TYPE_ID(leeway, (leeway::cluster::Tick))
 CAF_ADD_TYPE_ID(leeway, (leeway::cluster::Freeze))
+CAF_ADD_TYPE_ID(leeway, (leeway::cluster::Linked))
 CAF_ADD_TYPE_ID(leeway, (leeway::cluster::Down))
 CAF_END_TYPE_ID_BLOCK(leeway)
 #endif

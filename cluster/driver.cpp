@@ -41,11 +41,21 @@ std::string reachable_at(const std::string& address, const std::vector<std::stri
   return host;
 }
 
+/// The hosts of the program and of the nodes. That of the program is not known yet.
+std::vector<std::string> hosts_of(const std::vector<std::string>& nodes) {
+  std::vector<std::string> hosts = {""};
+  for (const auto& text : nodes) {
+    const auto node = parse_node(text);
+    hosts.push_back(node ? node->host : text);
+  }
+  return hosts;
+}
+
 }  // namespace
 
 Expected<std::unique_ptr<Driver>> Driver::open(DriverOptions options, const Plan& plan) {
-  auto placement =
-      place_actors(static_cast<std::uint32_t>(options.nodes.size()), plan, options.place);
+  auto placement = place_actors(static_cast<std::uint32_t>(options.nodes.size()), plan,
+                                options.place, hosts_of(options.nodes));
   if (!placement) return placement.error();
   std::unique_ptr<Driver> driver(new Driver(std::move(options), plan));
   const auto& own = driver->options_;
@@ -54,6 +64,7 @@ Expected<std::unique_ptr<Driver>> Driver::open(DriverOptions options, const Plan
   CoordinatorOptions coordinator{.placement = std::move(*placement),
                                  .names = own.nodes,
                                  .who = own.who,
+                                 .arithmetic = arithmetic_of(plan),
                                  .measure_clocks = own.trace || own.trace_messages,
                                  .answer_limit = own.answer_limit,
                                  .end_limit = own.end_limit,
@@ -118,13 +129,16 @@ Status Driver::start(const std::shared_ptr<const Job>& job, const std::vector<Au
                            .silence = options_.mesh.silence,
                            .on_event = {},
                            .on_message = observers_.on_message};
-  options.on_event = [this](Address actor, Instant at, const Event& event) {
-    if (observers_.on_event) observers_.on_event(actor, at, event);
-    if (const auto* left = event.as<event::Left>())
-      process_.post([this, worker = left->worker] { coordinator_->left(worker); });
+  options.on_event = [this](Address actor, Instant at, const Event& event, std::uint64_t record) {
+    if (observers_.on_event) observers_.on_event(actor, at, event, record);
+    if (Coordinator::concerns(event))
+      process_.post([this, event] { coordinator_->on_event(event); });
   };
   options.on_return = [this](WorkerId worker) {
     process_.post([this, worker] { coordinator_->returned(worker); });
+  };
+  options.on_ended = [this](Address actor, std::uint32_t launch) {
+    process_.post([this, actor, launch] { coordinator_->ended(actor, launch); });
   };
   process_.set_job(
       std::make_shared<JobNode>(process_.mesh(), with_copies(job), audience, std::move(options)));
@@ -186,7 +200,7 @@ void Driver::on_events(NodeIndex node, const node::Events& events) {
   if (!observers_.on_event || !process_.job()) return;
   const std::int64_t began = coordinator_->clock_ahead(node) + process_.job()->began_ns();
   for (const auto& emitted : events.events)
-    observers_.on_event(emitted.actor, Instant{emitted.ns - began}, emitted.event);
+    observers_.on_event(emitted.actor, Instant{emitted.ns - began}, emitted.event, emitted.record);
 }
 
 void Driver::on_messages(NodeIndex node, node::Messages& messages) {
@@ -236,7 +250,8 @@ void Driver::accepted(NodeIndex index, PeerId peer, const std::string& name,
                       const node::Answer& answer) {
   NodeFiles& node = files_[index];
   const std::string& folder = ask_.checkpoints.folder;
-  const bool writes = !folder.empty() && placement().has_shard(index);
+  const bool writes =
+      !folder.empty() && (placement().has_shard(index) || !placement().standbys.empty());
   node.exchange = std::make_unique<FileExchange>(
       name, disk(),
       FileRights{.write_folder = writes ? folder : "", .read_folder = ask_.resumed.folder},

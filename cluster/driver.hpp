@@ -102,15 +102,13 @@ class Driver final : private Coordinator::Site {
     process_.job()->routes().unlink(node, reason);
   }
   void begin() override { process_.job()->begin(); }
-  void launch(WorkerId worker, std::uint32_t launch) override {
-    host().node().launch(worker, launch);
-  }
-  void end_launch(WorkerId worker, std::uint32_t launch, const std::string& reason) override {
-    host().node().end_launch(worker, launch, {EndReason::Kind::unreachable, reason});
+  void launch(Address actor, std::uint32_t launch) override { host().node().launch(actor, launch); }
+  void end_launch(Address actor, std::uint32_t launch, const std::string& reason) override {
+    host().node().end_launch(actor, launch, {EndReason::Kind::unreachable, reason});
   }
   void ask_to_leave(WorkerId worker) override;
-  void report_lost(ShardId shard, const std::string& reason) override {
-    host().report_down(kScheduler, address_of(shard), {EndReason::Kind::unreachable, reason});
+  void report_lost(Address actor, const std::string& reason) override {
+    host().report_down(kScheduler, actor, {EndReason::Kind::unreachable, reason});
   }
 
   const DriverOptions options_;

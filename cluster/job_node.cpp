@@ -1,16 +1,9 @@
 #include "cluster/job_node.hpp"
 
+#include "messages/blobs.hpp"
 #include "transport/this_host.hpp"
 
 namespace leeway {
-namespace {
-
-Message without_blobs(const Message& message) {
-  const auto header = message.header();
-  return Message({header.begin(), header.end()}, {});
-}
-
-}  // namespace
 
 JobNode::JobNode(Mesh& mesh, std::shared_ptr<const Job> job, std::vector<Audience*> audience,
                  Options options)
@@ -21,19 +14,20 @@ JobNode::JobNode(Mesh& mesh, std::shared_ptr<const Job> job, std::vector<Audienc
       routes_({.number = options_.number,
                .self = options_.self,
                .names = options_.names,
-               .send = [this](PeerId peer, Address from, Address to, Message message) {
-                 mesh_.send(peer, from, to, std::move(message));
-               }}) {
+               .send = [this](PeerId peer, Address from, Address to,
+                              Message message) { mesh_.send(peer, from, to, std::move(message)); },
+               .on_ended = options_.on_ended}) {
   audience.push_back(&progress_);
   LocalNode::Options host;
-  host.observers.on_event = [this](Address actor, Instant at, const Event& event) {
-    on_event(actor, at, event);
-  };
+  host.observers.on_event = [this](Address actor, Instant at, const Event& event,
+                                   std::uint64_t record) { on_event(actor, at, event, record); };
   if (options_.trace_messages)
     host.observers.on_message = [this](const ReceivedMessage& one) { keep(one); };
   else
     host.observers.on_message = options_.on_message;
-  host.on_return = options_.on_return;
+  host.on_return = [this](Address actor) {
+    if (actor.kind == RoleKind::worker) options_.on_return(WorkerId(actor.index));
+  };
   host.node = routes_.host_options(options_.placement, options_.silence);
   host_ = std::make_unique<LocalNode>(job_, std::move(audience), std::move(host));
   routes_.attach(host_->node());
@@ -44,12 +38,12 @@ void JobNode::begin() {
   host_->start();
 }
 
-void JobNode::on_event(Address actor, Instant at, const Event& event) {
+void JobNode::on_event(Address actor, Instant at, const Event& event, std::uint64_t record) {
   book_.on_event(actor, event);
-  if (options_.on_event) options_.on_event(actor, at, event);
+  if (options_.on_event) options_.on_event(actor, at, event, record);
   if (!options_.trace) return;
   std::lock_guard lock(trace_mutex_);
-  events_.push_back({began_ns_ + at.ns, actor, event});
+  events_.push_back({began_ns_ + at.ns, actor, event, record});
 }
 
 std::vector<node::Events::Emitted> JobNode::take_events() {
@@ -81,8 +75,16 @@ void JobNode::fill(node::Status& status) const {
   const auto add = [&](Address actor) {
     if (host_->node().node_of(actor) == options_.self) status.actors.push_back(actor);
   };
-  for (std::uint32_t i = 0; i < job_->plan.shards; ++i) add(address_of(ShardId(i)));
-  for (std::uint32_t i = 0; i < job_->plan.workers; ++i) add(address_of(WorkerId(i)));
+  for (std::uint32_t i = 0; i < job_->plan.shards; ++i) {
+    add(shard(i));
+    if (job_->plan.replicas == 1 || host_->node().node_of(shard(i)) != options_.self) continue;
+    const ReplicaGauge& gauge = (*job_->replica_gauges)[i];
+    status.replicas.push_back({ShardId(i),
+                               static_cast<node::Status::Replica::Standby>(gauge.standby.load()),
+                               gauge.behind});
+  }
+  for (std::uint32_t i = 0; i < job_->plan.shards; ++i) add(standby(i));
+  for (std::uint32_t i = 0; i < job_->plan.workers; ++i) add(worker(i));
   for (const auto& [node, link] : routes_.links()) {
     node::Status::Link out{node.value(), link.state};
     if (!link.gone) {

@@ -27,11 +27,14 @@ class JobNode {
     bool trace = false;              // keep events for take_events()
     bool trace_messages = false;     // keep messages for take_messages()
     /// Called for every event of this node, from many threads at once; may be empty.
-    std::function<void(Address, Instant, const Event&)> on_event;
+    OnActorEvent on_event;
     /// Called for every message that reaches an actor of this node, likewise.
     OnMessage on_message;
-    /// A fault of the plan starts a worker of this node again.
+    /// A fault of the plan starts a worker of this node again. (The coordinator starts standbys by
+    /// itself.)
     std::function<void(WorkerId)> on_return;
+    /// As in JobRoutes::Options.
+    std::function<void(Address, std::uint32_t launch)> on_ended = {};
   };
   /// The mesh outlives it.
   JobNode(Mesh& mesh, std::shared_ptr<const Job> job, std::vector<Audience*> audience,
@@ -53,7 +56,7 @@ class JobNode {
   void fill(node::Status& status) const;
 
  private:
-  void on_event(Address actor, Instant at, const Event& event);
+  void on_event(Address actor, Instant at, const Event& event, std::uint64_t record);
   void keep(const ReceivedMessage& one);
 
   Mesh& mesh_;

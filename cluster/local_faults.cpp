@@ -6,6 +6,9 @@
 namespace leeway {
 namespace {
 
+/// A replica returns as a standby, soon after the earlier standby has taken over.
+constexpr Duration kTakeOverTime = milliseconds(10);
+
 Duration of_seconds(double seconds) {
   return nanoseconds(static_cast<std::int64_t>(seconds * 1e9));
 }
@@ -51,26 +54,32 @@ void LocalFaults::on_event(Address actor, const Event& event) {
 
 void LocalFaults::begin(const Waiting& waiting) {
   const plan::Fault& fault = waiting.fault;
-  const Address worker = fault.actor;
-  // A fault of a worker that has ended, or that has joined before, changes nothing.
-  if (host_->lives(worker) != std::holds_alternative<plan::Joins>(fault.kind))
+  const Address actor = fault.actor;
+  // A fault of an actor that has ended, or that has joined before, changes nothing.
+  if (host_->lives(actor) != std::holds_alternative<plan::Joins>(fault.kind))
     disturbances_->fired(waiting.number);
   if (const auto* crash = std::get_if<plan::Crash>(&fault.kind)) {
-    const bool lived = host_->lives(worker);
-    host_->kill(worker, plan::reason_of(*crash));
+    const bool lived = host_->lives(actor);
+    host_->kill(actor, plan::reason_of(*crash));
     if (lived && crash->back > 0)
-      orders_.after(of_seconds(crash->back), [this, worker] { return_worker(worker); });
+      orders_.after(of_seconds(crash->back), [this, actor] { return_actor(actor); });
   } else if (const auto* freeze = std::get_if<plan::Freeze>(&fault.kind)) {
-    host_->freeze(worker, of_seconds(freeze->seconds));
+    host_->freeze(actor, of_seconds(freeze->seconds));
   } else if (std::holds_alternative<plan::Leaves>(fault.kind)) {
-    host_->send(kScheduler, encode({.body = msg::Leave{WorkerId(worker.index)}}));
+    host_->send(kScheduler, encode({.body = msg::Leave{WorkerId(actor.index)}}));
   } else {
-    return_worker(worker);
+    return_actor(actor);
   }
 }
 
-void LocalFaults::return_worker(Address worker) {
-  if (!host_->lives(worker)) on_return_(WorkerId(worker.index));
+void LocalFaults::return_actor(Address actor) {
+  if (actor.kind == RoleKind::worker) {
+    if (!host_->lives(actor)) on_return_(actor);
+    return;
+  }
+  const Address standby = standby_of(ShardId(actor.index));
+  if (!host_->lives(standby)) return on_return_(standby);
+  orders_.after(kTakeOverTime, [this, actor] { return_actor(actor); });
 }
 
 }  // namespace leeway

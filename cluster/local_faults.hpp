@@ -1,5 +1,5 @@
 #pragma once
-// LocalFaults: causes a plan's faults in the workers of this process, each at its time or
+// LocalFaults: causes a plan's faults in the actors of this process, each at its time or
 // iteration.
 #include <atomic>
 #include <deque>
@@ -13,8 +13,8 @@ namespace leeway {
 
 class LocalFaults {
  public:
-  /// A worker is to be launched again.
-  using OnReturn = std::function<void(WorkerId)>;
+  /// A worker or a standby is to be launched again.
+  using OnReturn = std::function<void(Address)>;
 
   struct Planned {
     std::size_t number = 0;  // in the plan
@@ -39,7 +39,7 @@ class LocalFaults {
     std::atomic<bool> begun{false};
   };
   void begin(const Waiting& waiting);
-  void return_worker(Address worker);
+  void return_actor(Address actor);
 
   std::shared_ptr<Disturbances> disturbances_;
   PendingOrders& orders_;

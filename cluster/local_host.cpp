@@ -42,6 +42,7 @@ LocalHost::LocalHost(Options options) : state_(std::make_unique<State>(std::move
 
 LocalHost::~LocalHost() {
   auto& host = *state_->host;
+  host.is_quiet = true;
   {
     std::lock_guard lock(host.closing_mutex);
     host.closing = true;
@@ -92,26 +93,31 @@ void LocalHost::report_down(Address watcher, Address ended, const EndReason& rea
   state_->host->mail_to(watcher, cluster::Down{ended, reason});
 }
 
-void LocalHost::kill(Address worker, const EndReason& reason) {
+void LocalHost::kill(Address actor, const EndReason& reason) {
   auto& host = *state_->host;
   std::lock_guard lock(host.mutex);
-  const auto found = host.actors.find(worker);
-  if (found == host.actors.end() || host.end_reasons.contains(worker)) return;
-  host.note_end(worker, reason);
+  const auto found = host.actors.find(actor);
+  if (found == host.actors.end() || host.end_reasons.contains(actor)) return;
+  host.note_end(actor, reason);
   caf::anon_send_exit(found->second, caf::exit_reason::kill);
 }
 
-void LocalHost::restart(Address worker, std::shared_ptr<Role> role) {
-  LW_CHECK(worker.kind == RoleKind::worker && !lives(worker), worker);
-  cluster::mail(state_->spawn(worker, std::move(role)), cluster::Begin{});
+void LocalHost::restart(Address address, std::shared_ptr<Role> role) {
+  LW_CHECK(!lives(address), address);
+  cluster::mail(state_->spawn(address, std::move(role)), cluster::Begin{});
 }
 
-void LocalHost::forget(Address worker, const EndReason& reason) {
-  LW_CHECK(worker.kind == RoleKind::worker, worker);
-  kill(worker, reason);
+void LocalHost::forget(Address actor, const EndReason& reason) {
+  kill(actor, reason);
   std::lock_guard lock(state_->host->mutex);
-  state_->host->actors.erase(worker);
-  state_->host->end_reasons.erase(worker);
+  state_->host->actors.erase(actor);
+  state_->host->end_reasons.erase(actor);
+}
+
+void LocalHost::report_link(Address peer) {
+  std::shared_lock lock(state_->host->mutex);
+  for (const auto& [address, actor] : state_->host->actors)
+    if (address != peer) cluster::mail(actor, cluster::Linked{peer});
 }
 
 void LocalHost::freeze(Address worker, Duration time) {

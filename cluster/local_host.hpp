@@ -15,6 +15,10 @@
 
 namespace leeway {
 
+/// `record`: number among the records of a replicated role, which a standby that takes over may
+/// repeat; 0 for other events. See RecordFilter.
+using OnActorEvent = std::function<void(Address, Instant, const Event&, std::uint64_t record)>;
+
 class LocalHost final : public ActorHost {
  public:
   struct Options {
@@ -25,7 +29,7 @@ class LocalHost final : public ActorHost {
     std::vector<Iteration> first_iterations;     // of each worker; empty: 0
     std::shared_ptr<Disturbances> disturbances;  // counts what the stragglers do; may be null
     /// Called for every event, from many threads at once; may be empty.
-    std::function<void(Address, Instant, const Event&)> on_event;
+    OnActorEvent on_event;
 
     /// Called for every message that reaches an actor, likewise.
     OnMessage on_message;
@@ -46,9 +50,10 @@ class LocalHost final : public ActorHost {
   void send(Address to, Message message) { deliver(kHost, to, std::move(message)); }
   void deliver(Address from, Address to, Message message) override;
   void report_down(Address watcher, Address ended, const EndReason& reason) override;
-  void kill(Address worker, const EndReason& reason) override;
-  void restart(Address worker, std::shared_ptr<Role> role) override;
-  void forget(Address worker, const EndReason& reason) override;
+  void kill(Address actor, const EndReason& reason) override;
+  void restart(Address address, std::shared_ptr<Role> role) override;
+  void forget(Address actor, const EndReason& reason) override;
+  void report_link(Address peer) override;
   /// Stops a worker for `time`, as if its process had been stopped.
   void freeze(Address worker, Duration time);
   bool lives(Address actor) const override;

@@ -18,7 +18,7 @@ LocalNode::LocalNode(std::shared_ptr<const Job> job, std::vector<Audience*> audi
                      Options options) {
   auto on_return = options.on_return;
   if (!on_return)
-    on_return = [this](WorkerId worker) { node_->launch(worker, node_->launch_of(worker) + 1); };
+    on_return = [this](Address actor) { node_->launch(actor, node_->launch_of(actor) + 1); };
   faults_.emplace(faults_on(*job, options.node), job->disturbances, orders_, std::move(on_return));
   host_ = std::make_unique<LocalHost>(host_options(*job, options));
   options.node.later = [this](std::function<void()> call) { orders_.after({}, std::move(call)); };
@@ -37,9 +37,9 @@ LocalHost::Options LocalNode::host_options(const Job& job, Options& options) {
           .first_iterations = job.first_iterations(),
           .disturbances = job.disturbances,
           .on_event =
-              [this, on_event = std::move(options.observers.on_event)](Address actor, Instant at,
-                                                                       const Event& event) {
-                if (on_event) on_event(actor, at, event);
+              [this, on_event = std::move(options.observers.on_event)](
+                  Address actor, Instant at, const Event& event, std::uint64_t record) {
+                if (on_event) on_event(actor, at, event, record);
                 faults_->on_event(actor, event);
               },
           .on_message = std::move(options.observers.on_message),

@@ -15,7 +15,7 @@ namespace leeway {
 
 /// Receivers of what happens at the actors. Many threads call them at once; each may be empty.
 struct ActorObservers {
-  std::function<void(Address, Instant, const Event&)> on_event;
+  OnActorEvent on_event;
   OnMessage on_message;
 };
 
@@ -25,9 +25,9 @@ class LocalNode final : private ActorHostEvents {
     NodeHostOptions node;       // without `later`
     ActorObservers observers;   // of this node
     unsigned pool_threads = 0;  // 0: one a core
-    /// A fault of the plan starts a worker of this node again, or for the first time. Empty: its
-    /// it is launched at once.
-    std::function<void(WorkerId)> on_return;
+    /// A fault of the plan starts a worker or a standby of this node again, or for the first time.
+    /// Empty: it is launched at once.
+    std::function<void(Address)> on_return;
   };
 
   /// Adds the roles that are placed here; starts none.
@@ -58,6 +58,7 @@ class LocalNode final : private ActorHostEvents {
   }
   void watch_out(Address watcher, Address watched) override { node_->watch_out(watcher, watched); }
   void on_end(Address actor, const EndReason& reason) override { node_->on_end(actor, reason); }
+  void on_take_over(ShardId shard) override { node_->on_take_over(shard); }
 
   PendingOrders orders_;
   std::optional<LocalFaults> faults_;

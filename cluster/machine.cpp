@@ -11,6 +11,8 @@
 #include "cluster/node_name.hpp"
 #include "core/limits.hpp"
 #include "core/text.hpp"
+#include "kernels/instruction_set.hpp"
+#include "plan/devices.hpp"
 #include "transport/certificates.hpp"
 
 namespace leeway {
@@ -59,6 +61,15 @@ node::Machine this_machine(const std::string& tls) {
   machine.certificate_until = last_day_of(tls);
   machine.warnings = tls_folder_warnings(tls);
   return machine;
+}
+
+std::string arithmetic_of(const Plan& plan) {
+  std::string text = concat(kernels::instruction_set(), " instructions");
+  const auto devices = parse_devices(plan.device, plan.workers, plan.shards);
+  const auto is_gpu = [](Device device) { return device.kind == Device::Kind::cuda; };
+  if (devices && std::ranges::any_of(devices->shards(), is_gpu))
+    text += concat(" and the GPUs ", join(gpu_models(), ", "));
+  return text;
 }
 
 }  // namespace leeway

@@ -9,8 +9,14 @@ namespace {
 using Access = node::Answer::Checkpoints;
 using checkpoint::Store;
 
+/// Whether the node begins with a shard or a standby, and so with the weights.
 bool has_shard(const node::Ask& ask) {
-  return placement_of(ask).has_shard(NodeIndex(ask.self));
+  return placement_of(ask).replicas_on(NodeIndex(ask.self)) > 0;
+}
+
+/// Whether it may have a shard, now or later, which then writes its files.
+bool can_have_shard(const node::Ask& ask) {
+  return has_shard(ask) || !ask.standbys.empty();
 }
 
 /// Of the nodes that see the same folder, the first one gets the manifests. Removes the marks of
@@ -32,7 +38,7 @@ Expected<Access> enter_folder_of_copies(const Store& store, Files& disk) {
 
 Status check_checkpoints(const node::Ask& ask, Files& disk, node::Answer& answer) {
   const auto& [folder, run, writer, copies] = ask.checkpoints;
-  if (folder.empty() || !has_shard(ask)) return {};
+  if (folder.empty() || !can_have_shard(ask)) return {};
   const Store store(disk, folder, writer);
   answer.checkpoints = store.has_mark() ? Access::shared : Access::sent;
   if (answer.checkpoints == Access::shared || !copies) return {};

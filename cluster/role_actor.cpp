@@ -60,6 +60,7 @@ caf::behavior RoleActor::make_behavior() {
       [this](const PartFailed& failed) { end(failed.reason); },
       [this](Tick tick) { guarded([&] { role_->on_timer(tick.token, *this); }); },
       [this](Freeze freeze) { this->freeze(freeze.time); },
+      [this](Linked linked) { this->linked(linked.peer); },
       [this](const Down& down) {
         guarded([&] { role_->on_down(down.ended, down.reason, *this); });
       },
@@ -106,6 +107,7 @@ void RoleActor::after(Duration delay, TimerToken token) {
 }
 
 void RoleActor::watch(Address actor) {
+  watching_.insert(actor);
   {
     std::shared_lock lock(host_->mutex);
     const auto found = host_->actors.find(actor);
@@ -117,6 +119,27 @@ void RoleActor::watch(Address actor) {
   if (host_->options.events) host_->options.events->watch_out(address_, actor);
 }
 
+void RoleActor::linked(Address peer) {
+  // Another actor may have this address now.
+  if (watching_.contains(peer)) watch(peer);
+  guarded([&] { role_->on_link(peer, *this); });
+}
+
+void RoleActor::take_over(Address address) {
+  caf::actor earlier;
+  {
+    std::lock_guard lock(host_->mutex);
+    const auto self = host_->actors.extract(address_).mapped();
+    earlier = std::exchange(host_->actors[address], self);
+    host_->addresses[self->address()] = address;
+    host_->end_reasons.erase(address);
+  }
+  address_ = address;
+  // It may live, and only be unreachable.
+  if (earlier) caf::anon_send_exit(earlier, caf::exit_reason::kill);
+  if (host_->options.events) host_->options.events->on_take_over(ShardId(address.index));
+}
+
 void RoleActor::freeze(Duration time) {
   std::unique_lock lock(host_->closing_mutex);
   host_->closing_changed.wait_for(lock, std::chrono::nanoseconds(time.ns),
@@ -124,7 +147,12 @@ void RoleActor::freeze(Duration time) {
 }
 
 void RoleActor::emit(const Event& event) {
-  if (host_->options.on_event) host_->options.on_event(address_, now(), event);
+  emit_numbered(0, event);
+}
+
+void RoleActor::emit_numbered(std::uint64_t number, const Event& event) {
+  if (host_->options.on_event && !host_->is_quiet)
+    host_->options.on_event(address_, now(), event, number);
 }
 
 void RoleActor::compute(std::shared_ptr<Work> work) {

@@ -1,5 +1,6 @@
 #pragma once
 // RoleActor: the one CAF actor that hosts any role.
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <map>
@@ -19,12 +20,15 @@ struct HostState {
   LocalHost::Options options;
   std::chrono::steady_clock::time_point began = std::chrono::steady_clock::now();
 
-  /// Guards the next three. A worker that comes back is a new CAF actor.
+  /// Guards the next three. A worker that comes back is a new CAF actor, and a standby that takes
+  /// over changes its address.
   mutable std::shared_mutex mutex;
   std::map<Address, caf::actor> actors;  // in their present launches
   std::map<caf::actor_addr, Address> addresses;
   std::map<Address, EndReason> end_reasons;  // of actors whose last launch is over
 
+  /// From now on, actors end only because the host does.
+  std::atomic<bool> is_quiet{false};
   std::mutex closing_mutex;
   std::condition_variable closing_changed;
   bool closing = false;  // ends all freezes
@@ -73,7 +77,9 @@ class RoleActor final : public WatchingActor, private Outbox {
   void after(Duration delay, TimerToken token) override;
   void compute(std::shared_ptr<Work> work) override;
   void watch(Address actor) override;
+  void take_over(Address address) override;
   void emit(const Event& event) override;
+  void emit_numbered(std::uint64_t number, const Event& event) override;
 
   /// Runs a handler of the role, then the small work that it asked for. An exception ends the
   /// actor.
@@ -83,6 +89,7 @@ class RoleActor final : public WatchingActor, private Outbox {
   /// Runs a part on another thread: of the pool, or of its own if it `blocks`.
   void run_beside(std::shared_ptr<Work> work, int part, bool blocks);
   void part_done(const PartDone& finished);
+  void linked(Address peer);
   void end(const std::string& reason);
   void freeze(Duration time);
 
@@ -94,7 +101,8 @@ class RoleActor final : public WatchingActor, private Outbox {
   StragglerModel straggler_;
   Slowdown slow_down_;  // of the work under way
   std::vector<std::shared_ptr<Work>> small_work_;
-  std::set<caf::actor_addr> watched_;
+  std::set<Address> watching_;
+  std::set<caf::actor_addr> watched_;  // the launches of actors here
 };
 
 }  // namespace leeway::cluster

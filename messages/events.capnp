@@ -147,18 +147,21 @@ struct PrimaryLost {
 }
 
 struct StandbyLost {
-  # The shard's standby has ended; the primary is ordered to go on alone.
+  # The shard's standby has ended; the primary is ordered to continue without it.
   shard @0 :UInt32 $type(Common.shard);
+  launch @1 :UInt32;  # of the standby
 }
 
 struct StandbyTookOver {
   # The former standby is the primary.
   shard @0 :UInt32 $type(Common.shard);
+  launch @1 :UInt32;  # of the standby
 }
 
 struct StandbyInSync {
   # A new standby has the state of the shard's primary.
   shard @0 :UInt32 $type(Common.shard);
+  launch @1 :UInt32;  # of the standby
 }
 
 # ---- workers ----

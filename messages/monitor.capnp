@@ -108,7 +108,7 @@ struct ReplicasChanged {
     shardLost @0;    # the last replica was lost, with its part of the final weights
     primaryLost @1;  # the standby is ordered to take over
     tookOver @2;     # the standby is the primary
-    standbyLost @3;  # the primary is ordered to go on alone
+    standbyLost @3;  # the primary is ordered to continue without it
     inSync @4;       # a new standby has the state
   }
 }

@@ -87,6 +87,8 @@ struct Ask $checked $blobs(all = "initial_weights") {
   # Address of each node, by number; the program is number 0; empty: the node is gone.
   shards @5 :List(UInt32) $limit("kMaxShards");  # number of each shard's node
   workers @6 :List(UInt32) $limit("kMaxWorkers");  # node of each worker; 0xffffffff: none yet
+  standbys @12 :List(UInt32) $limit("kMaxShards");
+  # Node of each shard's standby, likewise; empty: the job has none.
   data @7 :DataMark;
   trace @8 :Bool;  # the program wants events
   checkpoints @9 :Checkpoints;
@@ -141,6 +143,8 @@ struct Answer {
     joint @4;  # likewise, into the folder of another node that gets the manifests
   }
   nextCheckpoint @8 :UInt64;  # above the numbers of all checkpoints in the folder of this node
+  arithmetic @9 :Text;
+  # What determines the last bits of a shard's results: the replicas of a shard need the same.
 }
 
 struct Chunk $blobs(each = ["x", "y"]) {
@@ -192,18 +196,18 @@ struct Here {
   # agent -> agent. The caller's name. The called agent answers with its own.
   node @0 :UInt32 $range(below = "kMaxNodes");
   name @1 :Text;  # the address on which it listens
-  hosted @2 :List(Hosted) $limit("kMaxWorkers");  # the workers on the sender
+  hosted @2 :List(Hosted) $limit("kMaxActors");  # the actors on the sender
 
   struct Hosted {
-    worker @0 :UInt32 $type(Common.worker);
+    actor @0 :Common.Actor;
     launch @1 :UInt32;
   }
 }
 
 struct Launch {
-  # program -> agent. The agent starts the worker's actor, and sends Moved to all nodes.
-  worker @0 :UInt32 $type(Common.worker);
-  launch @1 :UInt32;  # counts the starts of the worker's actor, from 1
+  # program -> agent. The agent starts a worker or a standby, and sends Moved to all nodes.
+  actor @0 :Common.Actor;
+  launch @1 :UInt32;  # counts the starts of the actor, from 1
 }
 
 struct Returned {
@@ -213,8 +217,8 @@ struct Returned {
 }
 
 struct EndLaunch {
-  # program -> agent. Unless the worker has been launched again, it ends.
-  worker @0 :UInt32 $type(Common.worker);
+  # program -> agent. Unless the actor has been launched again, it ends.
+  actor @0 :Common.Actor;
   launch @1 :UInt32;
   reason @2 :Text;
 }
@@ -258,8 +262,9 @@ struct Ended {
 }
 
 struct Moved {
-  # Any node -> all others, before messages of the worker. It is launched on `node`, the sender.
-  worker @0 :UInt32 $type(Common.worker);
+  # Any node -> all others, before messages of the actor. It is launched on `node`, the sender. A
+  # shard is launched when its standby takes over: by launch n of the standby, for the n+1st time.
+  actor @0 :Common.Actor;
   node @1 :UInt32 $range(below = "kMaxNodes");
   launch @2 :UInt32;
 }
@@ -357,6 +362,7 @@ struct Events {
     ns @0 :Int64;
     actor @1 :Common.Actor;
     event @2 :Record.Event;
+    record @3 :UInt64;  # number among the records of a replicated role; 0: not numbered
   }
 }
 
@@ -391,6 +397,7 @@ struct Status {
   did @12 :List(Operation) $limit("kMaxWorkers");  # last operation of each stage of this process
   checkpoint @13 :LastCheckpoint;  # at the program
   progress @14 :Progress;  # at the program
+  replicas @15 :List(Replica) $limit("kMaxShards");  # the primaries of this process
 
   struct Progress {
     # The latest figures of the job.
@@ -404,6 +411,17 @@ struct Status {
     testAccuracy @7 :Float64;  # 0 to 1; NaN: none, or no classes
     bound @8 :Int64 = -1;  # staleness bound; -1: none
     workers @9 :UInt32;  # live ones
+  }
+  struct Replica {
+    shard @0 :UInt32 $type(Common.shard);
+    standby @1 :Standby;
+    behind @2 :UInt64;  # inputs that the standby has yet to acknowledge
+
+    enum Standby {
+      none @0;     # the primary continues without one
+      seeding @1;  # it does not have the state yet
+      inSync @2;
+    }
   }
   struct LastCheckpoint {
     number @0 :UInt64;  # 0: none since the start

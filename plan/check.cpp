@@ -96,9 +96,6 @@ void check_counts(Checks& checks, const Plan& plan) {
   checks.require(round <= std::numeric_limits<std::uint32_t>::max(), "batch: ", plan.workers,
                  " workers of ", plan.batch,
                  " samples each are too much for one round; give a smaller --batch");
-  checks.require(plan.replicas == 1 || (plan.simulated && plan.simulated->agents == 0),
-                 "replicas: standby shards are only simulated so far, without node agents; give "
-                 "--simulate, or --replicas 1");
   checks.require(plan.micro_batches <= plan.batch, "micro_batches: ", plan.micro_batches,
                  " is not allowed; give --micro-batches 1 to ", plan.batch);
   checks.require(plan.lease_size == 0 || plan.lease_size >= plan.batch,

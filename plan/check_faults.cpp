@@ -72,6 +72,11 @@ struct FaultCheck {
     checks.require(fault.actor.kind == RoleKind::worker, name, ".", kind, ": ", fault.actor,
                    " cannot have this fault; give a worker");
   }
+  /// Whether the fault is that of a replica, which another one replaces.
+  bool is_of_replica() const {
+    const RoleKind kind = fault.actor.kind;
+    return plan.replicas > 1 && (kind == RoleKind::shard || kind == RoleKind::standby);
+  }
   void require_worker_or_agent(const char* kind) const {
     const Address actor = fault.actor;
     checks.require(
@@ -114,12 +119,10 @@ struct FaultCheck {
     require_iteration("killed");
   }
   void operator()(const plan::Crash& in) const {
-    if (agents_of(plan) > 0) require_worker_or_agent("crash");
+    if (agents_of(plan) > 0 && !is_of_replica()) require_worker_or_agent("crash");
     const RoleKind kind = fault.actor.kind;
-    const bool replicated =
-        plan.replicas > 1 && (kind == RoleKind::shard || kind == RoleKind::standby);
     checks.require(
-        kind == RoleKind::worker || kind == RoleKind::node || replicated || in.back == 0, name,
+        kind == RoleKind::worker || kind == RoleKind::node || is_of_replica() || in.back == 0, name,
         ".crash.back: ", fault.actor,
         " cannot be restarted; give back = 0, a worker, or shards with --replicas 2");
   }
@@ -174,9 +177,14 @@ void check_fault(Checks& checks, const Plan& plan, const plan::Fault& fault,
   checks.require(plan.simulated || !std::visit(NeedsSimulation(), fault.kind), name,
                  ": needs a simulated network; give --simulate, or a fault that a worker of this "
                  "process can have: throws, killed, crash, joins, leaves or freeze");
-  checks.require(plan.simulated || fault.actor.kind == RoleKind::worker, name,
+  const bool can_crash = check.is_of_replica() && std::holds_alternative<plan::Crash>(fault.kind);
+  checks.require(plan.simulated || can_crash || fault.actor.kind == RoleKind::worker, name,
                  ".actor: ", fault.actor,
-                 " can only fail in a simulation; give a worker, or --simulate");
+                 " can only have this fault in a simulation; give a worker, --simulate, or with "
+                 "--replicas 2 a crash of a shard");
+  checks.require(plan.simulated || !can_crash || std::holds_alternative<double>(fault.at), name,
+                 ": ", fault.actor,
+                 " has no iterations; give a time, as in --fault shard0:crash@3s");
 }
 
 }  // namespace

@@ -109,11 +109,11 @@ class EventListener {
 };
 
 /// Notes the number of each checkpoint that the run writes, in `last`.
-EventListener::OnEvent noting_checkpoints(EventListener::OnEvent on_event,
-                                          std::atomic<std::uint64_t>& last) {
-  return [on_event = std::move(on_event), &last](Address actor, Instant at, const Event& event) {
+OnActorEvent noting_checkpoints(OnActorEvent on_event, std::atomic<std::uint64_t>& last) {
+  return [on_event = std::move(on_event), &last](Address actor, Instant at, const Event& event,
+                                                 std::uint64_t record) {
     if (const auto* written = event.as<event::CheckpointWritten>()) last = written->number;
-    if (on_event) on_event(actor, at, event);
+    if (on_event) on_event(actor, at, event, record);
   };
 }
 
@@ -193,7 +193,12 @@ void run_simulation(AnySimulation& simulation, Host& host, const Job& job,
 
 void run_simulated(const std::shared_ptr<const Job>& job, const Observers& observers,
                    Result& result) {
-  sim::SimulationOptions options{.on_event = observers.actors.on_event};
+  sim::SimulationOptions options;
+  if (observers.actors.on_event)
+    options.on_event = [&on_event = observers.actors.on_event](Address actor, Instant at,
+                                                               const Event& event) {
+      on_event(actor, at, event, 0);
+    };
   if (observers.actors.on_message)
     options.observers.push_back(message_observer(observers.actors.on_message));
   if (sim::has_agents(job->plan)) {
@@ -294,6 +299,10 @@ Result run(const Plan& plan, const RunOptions& options) {
     return result;
   }
   for (const auto& note : job->notes) say(options, note);
+  if (plan.replicas > 1 && !cluster && !plan.simulated)
+    say(options,
+        "warning: both replicas of each shard are in this process, whose loss ends the run; "
+        "name nodes with --nodes");
   if (cluster) {
     auto ready = checkpoints->put_mark();
     if (ready) ready = cluster->prepare(*job);

@@ -25,10 +25,12 @@ Traces::Traces(const RunFolder* folder, const RunOptions& options, OnEvent on_ev
 }
 
 ActorObservers Traces::observers() {
-  ActorObservers observers{.on_event = on_event_, .on_message = {}};
-  if (events_)
-    observers.on_event = [this](Address actor, Instant at, const Event& event) {
-      events_->write(actor, at, event);
+  ActorObservers observers;
+  if (events_ || on_event_)
+    observers.on_event = [this](Address actor, Instant at, const Event& event,
+                                std::uint64_t record) {
+      if (!records_.is_new(actor, record)) return;
+      if (events_) events_->write(actor, at, event);
       if (on_event_) on_event_(actor, at, event);
     };
   if (messages_)

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "cluster/local_node.hpp"
+#include "cluster/record_filter.hpp"
 #include "messages/message_log.hpp"
 #include "monitoring/event_log.hpp"
 #include "monitoring/run_folder.hpp"
@@ -28,6 +29,7 @@ class Traces {
  private:
   std::unique_ptr<EventLog> events_;
   std::unique_ptr<MessageLog> messages_;
+  RecordFilter records_;
   OnEvent on_event_;
 };
 

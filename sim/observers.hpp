@@ -10,8 +10,8 @@
 
 namespace leeway::sim {
 
-/// Where one of several hosts of a run tells which of its actors the observers see. After a worker
-/// is launched on another host, its earlier actor may go on unseen.
+/// Where one of several hosts of a run tells which of its actors the observers see. After an actor
+/// is launched on another host, its earlier launch may go on unseen.
 class Presence {
  public:
   virtual ~Presence() = default;
@@ -20,6 +20,9 @@ class Presence {
   /// The actor has ended or begun here. False: the observers are not to know.
   virtual bool end(Address actor) = 0;
   virtual bool begin(Address actor) = 0;
+  /// Whether no host has seen this record of the actor, or a later one; see
+  /// Outbox::emit_numbered.
+  virtual bool record(Address actor, std::uint64_t number) = 0;
 };
 
 class Observers {
@@ -98,6 +101,13 @@ class HostObservers {
     if (!presence_ || presence_->begin(actor)) all_->restarted(at, actor);
   }
   void run_ended(const RunTotals& totals) { all_->run_ended(totals); }
+  /// Whether record `number` of the actor is new, if `last` is the latest of this host.
+  bool record(Address actor, std::uint64_t number, std::uint64_t& last) {
+    if (presence_) return presence_->record(actor, number);
+    if (number <= last) return false;
+    last = number;
+    return true;
+  }
 
  private:
   bool sees(Address actor) const { return !presence_ || presence_->is_present(actor); }

@@ -98,10 +98,8 @@ class Simulator::Box final : public Outbox {
 
  private:
   bool is_new(std::uint64_t number) {
-    std::uint64_t& last = simulator_.actors_[self_].recorded;
-    if (number <= last) return false;
-    last = number;
-    return true;
+    Actor& actor = simulator_.actors_[self_];
+    return simulator_.observers_.record(actor.address, number, actor.recorded);
   }
 
   Simulator& simulator_;
@@ -405,6 +403,8 @@ void Simulator::restart(Address address, std::shared_ptr<Role> role) {
 }
 
 void Simulator::take_over(ActorIndex self, Address address) {
+  // The earlier actor may be on another host.
+  if (options_.events && index_.find(address) == AddressMap::kNone) add(address, nullptr);
   const ActorIndex earlier = index_of(address);
   LW_CHECK(earlier != self, address);
   actors_[self].watchers = std::exchange(actors_[earlier].watchers, {});
@@ -413,9 +413,11 @@ void Simulator::take_over(ActorIndex self, Address address) {
   actors_[self].recorded = actors_[earlier].recorded;
   index_.set(address, self);
   index_.set(actors_[earlier].address, earlier);
+  actors_[earlier].elsewhere = options_.events != nullptr;
+  actors_[self].elsewhere = false;
+  if (options_.events) options_.events->on_take_over(ShardId(address.index));
   observers_.restarted(now_, address);
-  for (ActorIndex other = 0; other < actors_.size(); ++other)
-    if (other != self && actors_[other].role) linked(other, address);
+  if (!options_.events) report_link(address);
 }
 
 void Simulator::kill(Address address, const EndReason& reason) {
@@ -451,11 +453,16 @@ void Simulator::report_down(Address watcher, Address ended, const EndReason& rea
                   .number = number});
 }
 
-void Simulator::forget(Address worker, const EndReason& reason) {
-  const ActorIndex found = index_.find(worker);
+void Simulator::forget(Address actor, const EndReason& reason) {
+  const ActorIndex found = index_.find(actor);
   if (found == AddressMap::kNone) return;
   end(found, reason);
   actors_[found].elsewhere = true;
+}
+
+void Simulator::report_link(Address peer) {
+  for (ActorIndex actor = 0; actor < actors_.size(); ++actor)
+    if (actors_[actor].role && actors_[actor].address != peer) linked(actor, peer);
 }
 
 std::optional<EndReason> Simulator::end_reason(Address address) const {

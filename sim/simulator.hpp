@@ -73,7 +73,8 @@ class Simulator final : public ActorHost {
 
   void deliver(Address from, Address to, Message message) override;
   void report_down(Address watcher, Address ended, const EndReason& reason) override;
-  void forget(Address worker, const EndReason& reason) override;
+  void forget(Address actor, const EndReason& reason) override;
+  void report_link(Address peer) override;
   /// The time of the next event; none if there is none.
   std::optional<Instant> next_at() const {
     return due_.empty() ? std::nullopt : std::optional(due_.next_at());

@@ -11,7 +11,7 @@ namespace {
 
 /// After this many refused calls in a row, the process has ended.
 constexpr int kRefusedMax = 3;
-constexpr Duration kRefusedPause = milliseconds(120);
+constexpr Duration kRefusedPause = milliseconds(30);
 constexpr Duration kCallPause = milliseconds(200);
 constexpr Duration kProbeLimit = milliseconds(500);
 constexpr Duration kAnswerLimit = milliseconds(1000);

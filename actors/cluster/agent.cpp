@@ -1,5 +1,6 @@
 #include "actors/cluster/agent.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "core/mutant.hpp"
@@ -12,6 +13,7 @@ Placement placement_of(const node::Ask& ask) {
   placement.nodes = static_cast<std::uint32_t>(ask.nodes.size());
   for (const std::uint32_t node : ask.shards) placement.shards.emplace_back(node);
   for (const std::uint32_t node : ask.workers) placement.workers.emplace_back(node);
+  for (const std::uint32_t node : ask.standbys) placement.standbys.emplace_back(node);
   return placement;
 }
 
@@ -102,9 +104,16 @@ void Agent::tick() {
   if (!waiting_.empty() && !program_in_doubt())
     for (auto& [peer, asked] : std::exchange(waiting_, {})) on_ask(peer, asked.job, asked.ask);
   if (!hosted_) return;
-  if (hosted_->leave_by > 0 && now > hosted_->leave_by)
+  if (hosted_->leave_by > 0 && now > hosted_->leave_by) {
+    if (has_shard()) {
+      hosted_->leave_by = now + options_.leave_limit.ns;
+      return site_.warn(concat("still has a shard of ", hosted_->text(),
+                               ", which needs a standby on another node; start one with `leeway "
+                               "node` and `--join`. Press Ctrl-C again to end at once"));
+    }
     return end_job(concat("its workers did not stop within ", options_.leave_limit.seconds(),
                           " s and were ended"));
+  }
   if (hosted_->silent_since == 0 || now - hosted_->silent_since <= options_.program_silence.ns)
     return;
   const PeerId program = hosted_->program;
@@ -151,7 +160,7 @@ void Agent::on_ask(PeerId peer, std::uint64_t job, node::Ask& ask) {
                         .who = ask.who,
                         .self = self,
                         .names = ask.nodes,
-                        .has_shard = placement.has_shard(self),
+                        .may_leave = !placement.has_shard(self) || !placement.standbys.empty(),
                         .actors = placement.actors_text(self),
                         .has_data = !answer.wants_data,
                         .since = site_.time_of_day()};
@@ -183,17 +192,20 @@ void Agent::on_order(const node::Body& body) {
   }
   if (hosted.step != Step::running) return;
   if (const auto* begin = std::get_if<node::Launch>(&body)) {
-    site_.launch(begin->worker, begin->launch);
-    site_.say(concat(address_of(begin->worker), " of ", hosted.text(), " continues here"));
+    const RoleKind kind = begin->actor.kind;
+    if (kind != RoleKind::worker && kind != RoleKind::standby) return;
+    site_.launch(begin->actor, begin->launch);
+    site_.say(concat(begin->actor, " of ", hosted.text(),
+                     kind == RoleKind::worker ? " continues here" : " begins here"));
   } else if (const auto* over = std::get_if<node::EndLaunch>(&body)) {
-    site_.end_launch(over->worker, over->launch, over->reason);
-    site_.warn(concat(address_of(over->worker), " of ", hosted.text(), " ends: ", over->reason));
+    site_.end_launch(over->actor, over->launch, over->reason);
+    site_.warn(concat(over->actor, " of ", hosted.text(), " ends: ", over->reason));
   } else if (const auto* relink = std::get_if<node::Relink>(&body)) {
     const NodeIndex node(relink->node);
     if (node != kProgramNode && node < hosted.self && !hosted.links.contains(node))
       site_.call(node, hosted.names[node.value()]);
   } else if (std::holds_alternative<node::Left>(body) && hosted.leave_by > 0) {
-    end_job("the workers here have left it");
+    end_job("its actors here have left it");
   }
 }
 
@@ -233,7 +245,7 @@ void Agent::called(NodeIndex node, const Expected<PeerId>& peer) {
 
 node::Here Agent::here() const {
   node::Here here{hosted_->self.value(), site_.name(), {}};
-  for (const auto& [worker, launch] : site_.hosted()) here.hosted.push_back({worker, launch});
+  for (const auto& [actor, launch] : site_.hosted()) here.hosted.push_back({actor, launch});
   return here;
 }
 
@@ -250,7 +262,7 @@ void Agent::on_here(PeerId peer, const node::Here& there) {
   hosted_->links[node] = peer;
   hosted_->calls.erase(node);
   site_.link(node, peer, there.name);
-  for (const auto& hosted : there.hosted) site_.moved(hosted.worker, node, hosted.launch);
+  for (const auto& hosted : there.hosted) site_.moved(hosted.actor, node, hosted.launch);
   if (hosted_->step == Step::running) report_link(peer, node::LinkState::State::heard);
   // Only a call is answered, not an answer.
   if (node > hosted_->self) reply(peer, here(), hosted_->number);
@@ -308,14 +320,19 @@ void Agent::leave() {
     return;
   }
   const bool running = hosted_->step == Step::running;
-  if (running && hosted_->has_shard)
+  if (running && !hosted_->may_leave)
     return site_.warn(concat("this node has a shard of ", hosted_->text(),
                              " and ends with it; ending now would lose the job. Press Ctrl-C again "
-                             "to end at once"));
+                             "to end at once, or run jobs with --replicas 2"));
   if (!running) return give_up("this node is shutting down");
   site_.say(concat("leaving ", hosted_->text()));
   hosted_->leave_by = site_.now_ns() + options_.leave_limit.ns;
   to_program(node::Leaving{});
+}
+
+bool Agent::has_shard() const {
+  return std::ranges::any_of(site_.hosted(),
+                             [](const auto& one) { return one.actor.kind == RoleKind::shard; });
 }
 
 void Agent::close() {

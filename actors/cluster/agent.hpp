@@ -70,11 +70,11 @@ class Agent {
     virtual void link(NodeIndex node, PeerId peer, const std::string& name) = 0;
     /// The actors begin.
     virtual void begin() = 0;
-    virtual void launch(WorkerId worker, std::uint32_t launch) = 0;
-    virtual void end_launch(WorkerId worker, std::uint32_t launch, const std::string& reason) = 0;
-    /// A worker is launched on another node.
-    virtual void moved(WorkerId worker, NodeIndex node, std::uint32_t launch) = 0;
-    virtual std::vector<NodeHost::HostedWorker> hosted() const = 0;
+    virtual void launch(Address actor, std::uint32_t launch) = 0;
+    virtual void end_launch(Address actor, std::uint32_t launch, const std::string& reason) = 0;
+    /// An actor is launched on another node.
+    virtual void moved(Address actor, NodeIndex node, std::uint32_t launch) = 0;
+    virtual std::vector<NodeHost::HostedActor> hosted() const = 0;
     /// Ends the actors and waits for them, frees what the job has kept, and sends the program what
     /// the node has counted.
     virtual void end_job(const std::string& reason) = 0;
@@ -112,6 +112,7 @@ class Agent {
   /// Whether `peer` is the program of the present job.
   bool is_program(PeerId peer) const { return hosted_ && hosted_->program == peer; }
   bool is_busy() const { return hosted_.has_value(); }
+  bool is_leaving() const { return leaving_; }
   /// "hosts the job of NAME since 14:03:59"; empty: free.
   std::string job_text() const;
 
@@ -124,7 +125,7 @@ class Agent {
     std::string who;
     NodeIndex self;
     std::vector<std::string> names;  // of the nodes; empty: it is gone
-    bool has_shard = false;
+    bool may_leave = true;           // it has no shard, or shards have standbys
     std::string actors;
     bool has_data = false;
     std::string since;
@@ -168,6 +169,7 @@ class Agent {
   void end_job(const std::string& why);
   /// Ends the job here, and sends the program the reason.
   void give_up(const std::string& why);
+  bool has_shard() const;
 
   const AgentOptions options_;
   Site& site_;

@@ -88,11 +88,24 @@ void Coordinator::gone(PeerId peer, const std::string& reason) {
   answer_offers();
 }
 
+void Coordinator::on_event(const Event& event) {
+  if (phase_ != Phase::running) return;
+  if (const auto* worker = event.as<event::Left>()) left(worker->worker);
+  if (const auto* lost = event.as<event::StandbyLost>()) standby_lost(*lost);
+  if (const auto* promoted = event.as<event::StandbyTookOver>()) took_over(*promoted);
+  if (const auto* seeded = event.as<event::StandbyInSync>()) in_sync(*seeded);
+  answer_offers();
+}
+
+bool Coordinator::concerns(const Event& event) {
+  return event.as<event::Left>() || event.as<event::StandbyLost>() ||
+         event.as<event::StandbyTookOver>() || event.as<event::StandbyInSync>();
+}
+
 void Coordinator::left(WorkerId worker) {
   left_.insert(worker);
-  for (Node& node : nodes_)
-    if (node.leaving.erase(worker) > 0 && node.leaving.empty()) send(node, node::Left{});
-  answer_offers();
+  for (Node& node : nodes_) node.leaving.erase(worker);
+  let_go();
 }
 
 void Coordinator::tick() {
@@ -101,6 +114,7 @@ void Coordinator::tick() {
   if (phase_ == Phase::shipping) show_shipping();
   if (phase_ == Phase::running) {
     check_outages();
+    launch_standbys();
     answer_offers();
     call_lost_nodes();
   }
@@ -159,6 +173,7 @@ void Coordinator::handle(std::size_t index, const node::Body& body) {
       node.problem = "has given up its part of the job; look at its log";
     if (node.leaves) node.call_after = options_.call_again_most;
     lose(node, Step::ended);
+    lose_standbys(index_of(index));
     return site_.has_left(index_of(index), "the node has left the job");
   }
   if (std::holds_alternative<node::Leaving>(body)) return on_leaving(index);
@@ -192,6 +207,7 @@ void Coordinator::node_gone(std::size_t index, const std::string& reason) {
   else
     lose(node, Step::gone);
   if (was_part) site_.has_left(index_of(index), "the node is gone");
+  lose_standbys(index_of(index));
   std::erase_if(outages_, [&](const auto& outage) {
     return outage.first.first == index_of(index) || outage.first.second == index_of(index);
   });
@@ -207,7 +223,8 @@ void Coordinator::on_leaving(std::size_t index) {
     if (placement_.workers[i].value() == index && launches_[i] > 0)
       node.leaving.insert(WorkerId(i));
   for (const WorkerId worker : node.leaving) site_.ask_to_leave(worker);
-  if (node.leaving.empty()) send(node, node::Left{});
+  move_replicas();
+  let_go();
 }
 
 // ---- launches ----
@@ -226,10 +243,14 @@ void Coordinator::launch_again(WorkerId worker, NodeIndex node) {
   placement_.workers[worker.value()] = homes_[worker.value()] = node;
   if (!planted(Mutant::launch_not_counted)) ++launches_[worker.value()];
   const std::uint32_t launch = launches_[worker.value()];
+  order_launch(address_of(worker), node, launch);
+}
+
+void Coordinator::order_launch(Address actor, NodeIndex node, std::uint32_t launch) {
   if (node == kProgramNode)
-    site_.launch(worker, launch);
+    site_.launch(actor, launch);
   else
-    send(nodes_[node.value()], node::Launch{worker, launch});
+    send(nodes_[node.value()], node::Launch{actor, launch});
 }
 
 }  // namespace leeway

@@ -6,9 +6,10 @@
 //   ready -- start() --> linking --> running (or failed)
 //   running -- finish() --> ending --> ended
 //
-// A node that hosts no shard can leave the job, or be replaced when it is gone or has been silent
-// for the coordinator's patience. A node that offers to take missing workers waits until there are
-// some. A node of the job's list that is lost, or has left, is called again and again. When a
+// A node without a shard, or one whose shards have standbys, can leave the job, or be replaced when
+// it is gone or has been silent for the coordinator's patience. A shard that has lost a replica
+// gets a new standby on another node. A node that offers to take missing workers waits until there
+// are some. A node of the job's list that is lost, or has left, is called again and again. When a
 // process there answers, it takes its own workers again, and others that have been missing for the
 // coordinator's patience. Two nodes that hear the program but not each other lose the workers that
 // need both; these workers are launched again when the two hear each other again, or have a new
@@ -25,6 +26,7 @@
 
 #include "actors/cluster/placement.hpp"
 #include "actors/job.hpp"
+#include "messages/events.hpp"
 #include "messages/node.hpp"
 
 namespace leeway {
@@ -33,6 +35,7 @@ struct CoordinatorOptions {
   Placement placement;
   std::vector<std::string> names;           // addresses of all nodes, this program's first
   std::string who;                          // name of the program, for people
+  std::string arithmetic;                   // of this program's machine; see node::Answer
   bool measure_clocks = false;              // of the nodes
   Duration answer_limit = seconds(20);      // for an answer of a node; it may load data first
   Duration end_limit = seconds(10);         // for the end of a node's actors
@@ -42,6 +45,7 @@ struct CoordinatorOptions {
   Duration call_again = milliseconds(200);  // after the loss of a node; doubles with each call,
   Duration call_again_most = seconds(10);   // up to this
   Duration relink_every = seconds(5);       // two nodes that have lost their connection
+  Duration standby_again = seconds(1);      // after the second loss of a standby; doubles likewise
   std::uint32_t at_least = 0;               // nodes with which the job may start; 0: all
 };
 
@@ -74,12 +78,12 @@ class Coordinator {
     /// A node is lost for good, although its connection may live.
     virtual void unlink(NodeIndex node, const std::string& reason) = 0;
     virtual void begin() = 0;
-    virtual void launch(WorkerId worker, std::uint32_t launch) = 0;
-    virtual void end_launch(WorkerId worker, std::uint32_t launch, const std::string& reason) = 0;
+    virtual void launch(Address actor, std::uint32_t launch) = 0;
+    virtual void end_launch(Address actor, std::uint32_t launch, const std::string& reason) = 0;
     /// Asks the scheduler to let a worker leave; its event is an input.
     virtual void ask_to_leave(WorkerId worker) = 0;
-    /// Reports to the scheduler that a shard cannot be reached.
-    virtual void report_lost(ShardId shard, const std::string& reason) = 0;
+    /// Reports to the scheduler that a shard or standby cannot be reached.
+    virtual void report_lost(Address actor, const std::string& reason) = 0;
   };
 
   Coordinator(CoordinatorOptions options, std::uint64_t number, Site& site);
@@ -104,8 +108,12 @@ class Coordinator {
   void silent(PeerId peer);
   void heard(PeerId peer);
   void gone(PeerId peer, const std::string& reason);
-  /// A worker has left the job on request.
-  void left(WorkerId worker);
+  /// An actor has ended.
+  void ended(Address actor, std::uint32_t launch);
+  /// An event of the scheduler that concerns() the coordinator: a worker has left, or the replicas
+  /// of a shard have changed.
+  void on_event(const Event& event);
+  static bool concerns(const Event& event);
   /// A fault of the plan starts a worker of the program's node again.
   void returned(WorkerId worker) { worker_returned(kProgramNode, worker); }
   /// To be called every kTick.
@@ -159,6 +167,7 @@ class Coordinator {
     std::int64_t since = 0;  // of the step, or of its last progress
     std::string problem;     // why it cannot take part, or is gone
     std::string facts;       // "8 cores, 16 GB"
+    std::string arithmetic;  // see node::Answer
     bool joins = false;      // after the start
     bool leaves = false;     // before the end
     bool wants_data = false;
@@ -168,6 +177,7 @@ class Coordinator {
     int pings = 0;
     std::int64_t round_trip = 0, clock_ahead = 0;
     std::set<WorkerId> leaving, takes;
+    bool may_go = false;       // it leaves, and has no actor
     int asked_again = 0;       // requests whose predecessors the node has yet to give up
     bool was_started = false;  // it may have given others its number
     std::int64_t lost_at = 0;  // when it took part for the last time
@@ -191,7 +201,18 @@ class Coordinator {
     std::int64_t since = 0;
     bool gone = false;
     bool handled = false;                     // the workers that need both have ended
+    bool is_reported = false;                 // the standbys that need both are
     std::optional<std::int64_t> relinked_at;  // last order to make a new connection
+  };
+  /// The replicas of a shard.
+  struct Replicas {
+    std::uint32_t primary_launch = 1, standby_launch = 1;
+    bool in_sync = true;        // the standby has the state
+    NodeIndex last = kNowhere;  // node of the standby before
+    bool moves = false;         // one is ended, because its node leaves
+    std::int64_t since = 0;
+    std::int64_t due = 0;  // when the next standby may begin
+    Duration again;        // the time between the next two
   };
   using Pair = std::pair<NodeIndex, NodeIndex>;  // the node that has reported it, and the other
 
@@ -235,6 +256,7 @@ class Coordinator {
   void on_linked(std::size_t index);
   void node_gone(std::size_t index, const std::string& reason);
   void worker_returned(NodeIndex node, WorkerId worker);
+  void left(WorkerId worker);
 
   // Nodes that join.
   void answer_offers();
@@ -251,6 +273,36 @@ class Coordinator {
   /// they have stopped, and take part again only when they are launched again.
   std::set<WorkerId> stopped_with(const std::set<WorkerId>& taken) const;
   void launch_again(WorkerId worker, NodeIndex node);
+  void order_launch(Address actor, NodeIndex node, std::uint32_t launch);
+
+  // Standbys.
+  void standby_lost(const event::StandbyLost& lost);
+  void took_over(const event::StandbyTookOver& promoted);
+  void in_sync(const event::StandbyInSync& seeded);
+  /// Replaces the standbys on the node of which the scheduler does not know yet.
+  void lose_standbys(NodeIndex node);
+  /// The shard has lost its standby, or that is the primary now.
+  void replace_standby(ShardId shard);
+  /// Launches the standbys that are due, where a node can have them.
+  void launch_standbys();
+  /// The node for a new standby; none if no running node can have it.
+  std::optional<NodeIndex> node_for_standby_of(ShardId shard) const;
+  /// Whether a shard waits for a node that can have its standby.
+  bool lacks_standby() const;
+  /// Whether a lost node is to be called: it could have an actor.
+  bool is_wanted(const Node& node) const { return !missing_for(node).empty() || lacks_standby(); }
+  void end_actor(Address actor, const std::string& reason);
+  /// Ends the replicas on nodes that leave, one of a shard after the other.
+  void move_replicas();
+  /// Lets nodes go that have no actor any more.
+  void let_go();
+  /// Gives the node of a standby that would compute other bits than its primary a problem, and
+  /// warns of replicas on one machine.
+  void check_replicas();
+  std::vector<std::string> hosts() const;
+  const std::string& arithmetic_of(NodeIndex node) const {
+    return node == kProgramNode ? options_.arithmetic : nodes_[node.value()].arithmetic;
+  }
 
   // Nodes that are lost.
   /// Notes that the node takes part no more.
@@ -267,6 +319,9 @@ class Coordinator {
   // Nodes that do not hear each other.
   void check_outages();
   void handle_outage(const Pair& nodes);
+  /// Reports the standbys whose primary is on the other node.
+  void report_standbys(const Pair& nodes);
+  std::string cut_off_reason(Address actor, NodeIndex here, NodeIndex there) const;
   void resume_cut_off();
   /// An actor on that node without which the worker cannot go on.
   std::optional<Address> needs(WorkerId worker, NodeIndex node) const;
@@ -280,6 +335,7 @@ class Coordinator {
   Placement placement_;
   std::vector<std::uint32_t> launches_;  // the last of each worker
   std::vector<NodeIndex> homes_;         // the last node of each worker; kNowhere: none yet
+  std::vector<Replicas> replicas_;       // by shard; empty: none has a standby
   std::shared_ptr<const Stages> stages_;
   bool norms_ = false;
   node::Ask ask_;

@@ -65,7 +65,7 @@ bool Coordinator::answer(Offer& offer) {
   // The loss of an earlier process at its address will be noticed soon.
   const bool has_twin = std::ranges::any_of(
       nodes_, [&](const Node& node) { return node.name == offer.name && node.takes_part(); });
-  if (auto workers = missing(); !workers.empty() && !has_twin) {
+  if (auto workers = missing(); (!workers.empty() || lacks_standby()) && !has_twin) {
     take_in(offer, std::move(workers));
     return true;
   }
@@ -181,8 +181,7 @@ void Coordinator::call_lost_nodes() {
   for (std::size_t i = 1; i < nodes_.size(); ++i) {
     Node& node = nodes_[i];
     const bool has_number = node.keeps_number() || nodes_.size() < limits::kMaxNodes;
-    if (node.call_at == 0 || now < node.call_at || !has_number || missing_for(node).empty())
-      continue;
+    if (node.call_at == 0 || now < node.call_at || !has_number || !is_wanted(node)) continue;
     node.call_at = 0;
     site_.call(index_of(i), node.name);
   }
@@ -198,7 +197,7 @@ void Coordinator::called_again(std::size_t index, const Expected<PeerId>& peer) 
   if (std::ranges::any_of(nodes_, is_part) || std::ranges::any_of(offers_, is_its)) return;
   auto workers = missing_for(node);
   const bool keeps_number = node.keeps_number();
-  if (workers.empty() || (!keeps_number && nodes_.size() >= limits::kMaxNodes)) {
+  if (!is_wanted(node) || (!keeps_number && nodes_.size() >= limits::kMaxNodes)) {
     site_.leave(*peer);
     return call_later(node);
   }
@@ -243,9 +242,13 @@ void Coordinator::check_outages() {
     return nodes_[node.value()].step == Step::running && nodes_[node.value()].silent_since == 0;
   };
   for (auto& [nodes, outage] : outages_) {
-    const bool lasts = outage.gone || now - outage.since > options_.patience.ns;
     // Without the program, neither can launch a worker.
-    if (!lasts || !in_touch(nodes.first) || !in_touch(nodes.second)) continue;
+    if (!in_touch(nodes.first) || !in_touch(nodes.second)) continue;
+    const std::int64_t lasted = now - outage.since;
+    // A lost node is silent to the other and to this program, but not in the same moment.
+    if (lasted > options_.silence.ns && !std::exchange(outage.is_reported, true))
+      report_standbys(nodes);
+    if (!outage.gone && lasted <= options_.patience.ns) continue;
     if (!std::exchange(outage.handled, true)) handle_outage(nodes);
     const auto& last = outage.relinked_at;
     if (!outage.gone || (last && now - *last < options_.relink_every.ns)) continue;
@@ -257,10 +260,6 @@ void Coordinator::check_outages() {
 }
 
 void Coordinator::handle_outage(const Pair& nodes) {
-  const auto why = [&](Address actor, NodeIndex here, NodeIndex there) {
-    return concat(actor, " on node ", name_of(there), " cannot be reached from node ",
-                  name_of(here));
-  };
   site_.say(concat("nodes ", name_of(nodes.first), " and ", name_of(nodes.second),
                    " do not hear each other"));
   for (const auto& [here, there] : {nodes, Pair(nodes.second, nodes.first)}) {
@@ -271,14 +270,27 @@ void Coordinator::handle_outage(const Pair& nodes) {
               ? needs(worker, there)
               : std::nullopt;
       if (!needed || !cut_off_.insert(worker).second) continue;
-      send(nodes_[here.value()], node::EndLaunch{worker, launches_[i], why(*needed, here, there)});
+      send(nodes_[here.value()],
+           node::EndLaunch{address_of(worker), launches_[i], cut_off_reason(*needed, here, there)});
     }
   }
   if (!norms_) return;
   // Shards that cannot exchange norms can apply no round.
   for (std::uint32_t i = 0; i < placement_.shards.size(); ++i)
     if (placement_.shards[i] == nodes.first && placement_.has_shard(nodes.second))
-      return site_.report_lost(ShardId(i), why(address_of(ShardId(i)), nodes.second, nodes.first));
+      return site_.report_lost(shard(i), cut_off_reason(shard(i), nodes.second, nodes.first));
+}
+
+void Coordinator::report_standbys(const Pair& nodes) {
+  for (std::uint32_t i = 0; i < replicas_.size(); ++i) {
+    const NodeIndex primary = placement_.shards[i], there = placement_.standbys[i];
+    if (nodes == Pair(primary, there) || nodes == Pair(there, primary))
+      site_.report_lost(standby(i), cut_off_reason(standby(i), primary, there));
+  }
+}
+
+std::string Coordinator::cut_off_reason(Address actor, NodeIndex here, NodeIndex there) const {
+  return concat(actor, " on node ", name_of(there), " cannot be reached from node ", name_of(here));
 }
 
 void Coordinator::resume_cut_off() {

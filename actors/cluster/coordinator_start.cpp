@@ -39,6 +39,7 @@ void Coordinator::prepare(std::shared_ptr<const Stages> stages,
     launches_.push_back(later ? 0 : 1);
     homes_.push_back(placement_.workers[i]);
   }
+  replicas_.resize(placement_.standbys.size());
   for (std::size_t i = 1; i < nodes_.size(); ++i) enter(nodes_[i], Step::calling);
   enter(Phase::calling);
   for (std::size_t i = 1; i < nodes_.size(); ++i) site_.call(index_of(i), nodes_[i].name);
@@ -103,6 +104,8 @@ void Coordinator::advance() {
       for (std::size_t i = 1; i < nodes_.size(); ++i)
         if (!nodes_[i].has_left()) ask(i);
     } else if (phase_ == Phase::asking) {
+      check_replicas();
+      if (!problems()) continue;
       for (std::size_t i = 1; i < nodes_.size(); ++i)
         if (!nodes_[i].has_left())
           site_.say(concat("node ", i, " is ", nodes_[i].name, ": ", nodes_[i].facts));
@@ -170,6 +173,9 @@ void Coordinator::start_without_nodes() {
   std::size_t next = 0;
   for (NodeIndex& node : placement_.shards)
     if (nodes_[node.value()].has_left()) node = others[next++ % others.size()];
+  for (std::uint32_t i = 0; i < placement_.standbys.size(); ++i)
+    if (NodeIndex& node = placement_.standbys[i]; nodes_[node.value()].has_left())
+      node = node_for_standby(ShardId(i), placement_, others, hosts());
   for (std::uint32_t i = 0; i < placement_.workers.size(); ++i) {
     NodeIndex& node = placement_.workers[i];
     if (node == kNowhere || !nodes_[node.value()].has_left()) continue;
@@ -220,6 +226,7 @@ void Coordinator::ask(std::size_t index) {
   for (const Node& node : nodes_) ask.nodes.push_back(node.has_left() ? "" : node.name);
   const auto lost = missing();
   for (const NodeIndex node : placement_.shards) ask.shards.push_back(node.value());
+  for (const NodeIndex node : placement_.standbys) ask.standbys.push_back(node.value());
   for (std::uint32_t i = 0; i < placement_.workers.size(); ++i)
     ask.workers.push_back((lost.contains(WorkerId(i)) ? kNowhere : placement_.workers[i]).value());
   enter(asked, Step::asked);
@@ -242,6 +249,7 @@ void Coordinator::on_answer(std::size_t index, const node::Answer& answer) {
   node.facts = concat(answer.cores, answer.cores == 1 ? " core, " : " cores, ",
                       size_text(static_cast<double>(answer.memory_bytes)),
                       answer.gpus > 0 ? concat(", GPUs: ", answer.gpus) : std::string());
+  node.arithmetic = answer.arithmetic;
   node.wants_data = answer.wants_data;
   if (node.joins) site_.say(concat("node ", node.name, " joins"));
   site_.accepted(index_of(index), *node.peer, node.name, answer);
@@ -325,7 +333,13 @@ void Coordinator::on_linked(std::size_t index) {
   // The program's own workers may have been launched again; other nodes have reported theirs.
   for (std::uint32_t i = 0; i < launches_.size(); ++i)
     if (placement_.workers[i] == kProgramNode && launches_[i] > 0)
-      send(node, node::Moved{WorkerId(i), kProgramNode.value(), launches_[i]});
+      send(node, node::Moved{worker(i), kProgramNode.value(), launches_[i]});
+  for (std::uint32_t i = 0; i < replicas_.size(); ++i) {
+    if (placement_.shards[i] == kProgramNode)
+      send(node, node::Moved{shard(i), kProgramNode.value(), replicas_[i].primary_launch});
+    if (placement_.standbys[i] == kProgramNode)
+      send(node, node::Moved{standby(i), kProgramNode.value(), replicas_[i].standby_launch});
+  }
   const auto taken = std::exchange(node.takes, {});
   const auto begin = [&](WorkerId worker, NodeIndex there) {
     launch_again(worker, there);
@@ -334,6 +348,7 @@ void Coordinator::on_linked(std::size_t index) {
   for (const WorkerId worker : stopped_with(taken))
     begin(worker, placement_.workers[worker.value()]);
   for (const WorkerId worker : taken) begin(worker, index_of(index));
+  launch_standbys();
 }
 
 }  // namespace leeway

@@ -8,7 +8,7 @@
 namespace leeway {
 
 NodeHostOptions JobRoutes::host_options(const Placement& placement, Duration silence) {
-  workers_ = placement.workers.size();
+  placement_ = placement;
   NodeHostOptions host;
   host.placement = placement;
   host.self = options_.self;
@@ -19,10 +19,11 @@ NodeHostOptions JobRoutes::host_options(const Placement& placement, Duration sil
   };
   host.on_end = [this](Address actor, std::uint32_t launch, const EndReason& reason) {
     broadcast(node::Ended{actor, launch, reason.text, static_cast<node::Ended::Kind>(reason.kind)});
+    if (options_.on_ended) options_.on_ended(actor, launch);
   };
-  host.on_launch = [this](WorkerId worker, std::uint32_t launch) {
+  host.on_launch = [this](Address actor, std::uint32_t launch) {
     if (planted(Mutant::launch_not_announced)) return;
-    broadcast(node::Moved{worker, options_.self.value(), launch});
+    broadcast(node::Moved{actor, options_.self.value(), launch});
   };
   return host;
 }
@@ -88,21 +89,23 @@ bool JobRoutes::on_notice(PeerId peer, const NodeEnvelope& envelope) {
   const auto* begun = std::get_if<node::Moved>(&envelope.body);
   if ((!ended && !begun) || envelope.job != options_.number) return false;
   const auto sender = node_of(peer);
-  if (ended && sender)
+  if (ended && sender) {
     host_->ended(ended->actor, ended->launch,
                  {static_cast<EndReason::Kind>(ended->kind), ended->reason});
+    if (options_.on_ended) options_.on_ended(ended->actor, ended->launch);
+  }
   // A node that has just been called may send this before the link is noted.
   if (begun && (!sender || sender->value() == begun->node))
-    moved(begun->worker, NodeIndex(begun->node), begun->launch);
+    moved(begun->actor, NodeIndex(begun->node), begun->launch);
   return true;
 }
 
-void JobRoutes::moved(WorkerId worker, NodeIndex node, std::uint32_t launch) {
+void JobRoutes::moved(Address actor, NodeIndex node, std::uint32_t launch) {
   {
     std::shared_lock lock(mutex_);
-    if (worker.value() >= workers_ || node.value() >= options_.names.size()) return;
+    if (!placement_.find(actor) || node.value() >= options_.names.size()) return;
   }
-  host_->moved(worker, node, launch);
+  host_->moved(actor, node, launch);
 }
 
 void JobRoutes::broadcast(const node::Body& body) {

@@ -26,6 +26,8 @@ class JobRoutes {
     /// Sends to an actor of another process, or to its host. From many threads at once; never
     /// blocks.
     std::function<void(PeerId, Address from, Address to, Message)> send;
+    /// An actor here or on another node has ended; may be empty. From many threads at once.
+    std::function<void(Address, std::uint32_t launch)> on_ended = {};
   };
   struct Link {
     PeerId peer;
@@ -59,9 +61,8 @@ class JobRoutes {
   void on_heard(PeerId peer);
   void on_gone(PeerId peer, const std::string& reason);
 
-  /// A worker is launched on another node. Ignores a worker or node that the job does not
-  /// have.
-  void moved(WorkerId worker, NodeIndex node, std::uint32_t launch);
+  /// An actor is launched on another node. Ignores an actor or node that the job does not have.
+  void moved(Address actor, NodeIndex node, std::uint32_t launch);
 
   NodeIndex self() const { return options_.self; }
   std::vector<std::string> names() const;
@@ -74,7 +75,7 @@ class JobRoutes {
   std::optional<NodeIndex> mark(PeerId peer, const char* state, bool gone);
 
   NodeHost* host_ = nullptr;
-  std::size_t workers_ = 0;
+  Placement placement_;              // the first; its actors are those of the job
   mutable std::shared_mutex mutex_;  // guards the names and the links
   Options options_;
   std::map<NodeIndex, Link> links_;

@@ -20,7 +20,8 @@ NodeHost::NodeHost(std::shared_ptr<const Job> job, std::vector<Audience*> audien
       options_(std::move(options)),
       nodes_(options_.placement.nodes) {
   LW_CHECK(options_.placement.shards.size() == job_->plan.shards &&
-               options_.placement.workers.size() == job_->plan.workers,
+               options_.placement.workers.size() == job_->plan.workers &&
+               options_.placement.standbys.empty() == (job_->plan.replicas == 1),
            "a placement of another job");
   LW_CHECK(options_.self.value() < options_.placement.nodes, options_.self);
   add_roles(std::move(audience));
@@ -33,19 +34,29 @@ void NodeHost::add_roles(std::vector<Audience*> audience) {
     const WorkerId worker(i);
     const Address address = address_of(worker);
     if (placement.workers[i] == kNowhere) later.insert(worker);
-    const bool there = !later.contains(worker) && !joins_later(job_->faults, address);
-    launches_[worker] = there ? 1 : 0;
-    if (!there || !is_here(address)) continue;
-    here_[worker] = 1;
-    host_.add(address, make_participant(job_, worker));
+    if (!later.contains(worker) && !joins_later(job_->faults, address)) add_role(address);
   }
-  for (std::uint32_t i = 0; i < job_->plan.shards; ++i)
-    if (const Address address = address_of(ShardId(i)); is_here(address))
-      host_.add(address, make_shard(job_, ShardId(i)));
+  for (std::uint32_t i = 0; i < job_->plan.shards; ++i) add_role(address_of(ShardId(i)));
+  for (std::uint32_t i = 0; i < placement.standbys.size(); ++i)
+    if (placement.standbys[i] != kNowhere) add_role(standby_of(ShardId(i)));
   if (job_->resumed) job_->resumed->release_tensors();
   if (options_.self != kProgramNode) return;
   host_.add(kMonitor, std::make_shared<Monitor>(job_, std::move(audience)));
   host_.add(kScheduler, std::make_shared<Scheduler>(job_, later));
+}
+
+void NodeHost::add_role(Address actor) {
+  launches_[actor] = 1;
+  if (!is_here(actor)) return;
+  here_[actor] = 1;
+  host_.add(actor, make_role(actor, 1));
+}
+
+std::shared_ptr<Role> NodeHost::make_role(Address actor, std::uint32_t launch) const {
+  if (actor.kind == RoleKind::worker) return make_participant(job_, WorkerId(actor.index), launch);
+  const ShardId shard(actor.index);
+  return actor.kind == RoleKind::shard ? make_shard(job_, shard)
+                                       : make_standby(job_, shard, launch);
 }
 
 void NodeHost::start() {
@@ -123,26 +134,41 @@ void NodeHost::report(const std::vector<DownReport>& reports) {
 
 void NodeHost::watch_out(Address watcher, Address watched) {
   std::vector<DownReport> reports;
+  Address actor = watched;
+  bool is_local = false;
   {
     std::lock_guard lock(mutex_);
-    if (is_here(watched)) return;  // not yet; it will be watched when it has joined
-    watchers_[watched].insert(watcher);
-    const NodeIndex node = options_.placement.node_of(watched);
-    const auto ended = ended_.find(watched);
-    if (ended != ended_.end()) {
-      reports.push_back({watcher, watched, ended->second});
-    } else if (node != kNowhere && nodes_[node.value()].state == Node::State::gone) {
-      reports.push_back({watcher, watched, nodes_[node.value()].reason});
+    // A standby without a place has taken over: it has the address of its shard.
+    const bool took_over =
+        watched.kind == RoleKind::standby && options_.placement.node_of(watched) == kNowhere;
+    if (took_over) actor.kind = RoleKind::shard;
+    if (is_here(actor)) {
+      // Other actors are not here yet, and will be watched when they have joined.
+      if (!took_over) return;
+      is_local = true;
+    } else {
+      watchers_[watched].insert(watcher);
+      const NodeIndex node = options_.placement.node_of(actor);
+      const auto ended = ended_.find(actor);
+      if (ended != ended_.end()) {
+        reports.push_back({watcher, watched, ended->second});
+      } else if (node != kNowhere) {
+        const Node& there = nodes_[node.value()];
+        const bool is_lost = took_over && there.state != Node::State::up;
+        if (is_lost || there.state == Node::State::gone)
+          reports.push_back({watcher, watched, there.reason});
+      }
     }
   }
+  if (is_local && !host_.lives(actor)) reports.push_back({watcher, watched, "it has ended"});
   report(reports);
 }
 
 void NodeHost::on_end(Address actor, const EndReason& reason) {
   std::uint32_t launch = 1;
-  if (actor.kind == RoleKind::worker) {
+  {
     std::shared_lock lock(mutex_);
-    launch = here_.at(WorkerId(actor.index));
+    if (const auto found = here_.find(actor); found != here_.end()) launch = found->second;
   }
   // The host holds a lock here; other nodes hold theirs when they call this host.
   if (options_.on_end)
@@ -154,12 +180,10 @@ void NodeHost::ended(Address actor, std::uint32_t launch, const EndReason& reaso
   {
     std::lock_guard lock(mutex_);
     if (is_here(actor) || options_.placement.node_of(actor) == kNowhere) return;
-    if (actor.kind == RoleKind::worker) {
-      auto& known = launches_[WorkerId(actor.index)];
-      if (launch < known) return;
-      if (launch > known) ended_.erase(actor);
-      known = launch;
-    }
+    auto& known = launches_[actor];
+    if (launch < known) return;
+    if (launch > known) ended_.erase(actor);
+    known = launch;
     if (!ended_.emplace(actor, reason).second) return;  // known before
     reports = down_reports([&](Address one) { return one == actor; }, reason);
   }
@@ -184,9 +208,10 @@ void NodeHost::silent(NodeIndex node) {
     auto& there = nodes_.at(node.value());
     if (there.state != Node::State::up) return;
     there.state = Node::State::silent;
-    reports = down_reports_of(
-        node, {EndReason::Kind::unreachable, concat("no sign of life of ", name_of(node), " for ",
-                                                    options_.silence.seconds(), " s")});
+    there.reason = {
+        EndReason::Kind::unreachable,
+        concat("no sign of life of ", name_of(node), " for ", options_.silence.seconds(), " s")};
+    reports = down_reports_of(node, there.reason);
   }
   report(reports);
 }
@@ -212,58 +237,77 @@ void NodeHost::heard(NodeIndex node) {
 
 // ---- launches ----
 
-bool NodeHost::place(WorkerId worker, NodeIndex node, std::uint32_t launch) {
+bool NodeHost::place(Address actor, NodeIndex node, std::uint32_t launch) {
   std::lock_guard lock(mutex_);
-  LW_CHECK(worker.value() < options_.placement.workers.size() && node.value() < nodes_.size(),
-           worker, node);
-  auto& known = launches_[worker];
+  NodeIndex* const place = options_.placement.find(actor);
+  LW_CHECK(place && node.value() < nodes_.size(), actor, node);
+  auto& known = launches_[actor];
   if (launch <= known) return false;
   known = launch;
-  options_.placement.workers[worker.value()] = node;
-  ended_.erase(address_of(worker));
+  *place = node;
+  ended_.erase(actor);
+  if (actor.kind != RoleKind::shard) return true;
+  // The next standby may be known already.
+  const Address standby = standby_of(ShardId(actor.index));
+  if (launches_[standby] < launch) *options_.placement.find(standby) = kNowhere;
   return true;
 }
 
-void NodeHost::launch(WorkerId worker, std::uint32_t launch) {
-  if (!place(worker, options_.self, launch)) return;
-  // All nodes must know before the worker sends its first message.
-  if (options_.on_launch) options_.on_launch(worker, launch);
-  options_.later([this, worker, launch] {
-    const Address address = address_of(worker);
-    host_.forget(address, "it is launched again");
+void NodeHost::launch(Address actor, std::uint32_t launch) {
+  if (!place(actor, options_.self, launch)) return;
+  // All nodes must know before the actor sends its first message.
+  if (options_.on_launch) options_.on_launch(actor, launch);
+  options_.later([this, actor, launch] {
+    host_.forget(actor, "it is launched again");
     {
       std::lock_guard lock(mutex_);
-      if (!is_here(address) || launches_.at(worker) != launch) return;
-      here_[worker] = launch;
+      if (!is_here(actor) || launches_.at(actor) != launch) return;
+      here_[actor] = launch;
     }
-    host_.restart(address, make_participant(job_, worker, launch));
+    host_.restart(actor, make_role(actor, launch));
   });
 }
 
-void NodeHost::moved(WorkerId worker, NodeIndex node, std::uint32_t launch) {
-  if (!place(worker, node, launch)) return;
-  options_.later([this, worker, launch] {
-    if (launch_of(worker) == launch)
-      host_.forget(address_of(worker), "it is launched on another node");
+void NodeHost::on_take_over(ShardId shard) {
+  const Address actor = address_of(shard);
+  std::uint32_t launch = 0;
+  {
+    std::lock_guard lock(mutex_);
+    launch = here_.extract(standby_of(shard)).mapped() + 1;
+    here_[actor] = launch;
+  }
+  place(actor, options_.self, launch);
+  if (options_.on_launch) options_.on_launch(actor, launch);
+  options_.later([this, actor] { host_.report_link(actor); });
+}
+
+void NodeHost::moved(Address actor, NodeIndex node, std::uint32_t launch) {
+  if (!place(actor, node, launch)) return;
+  options_.later([this, actor, launch] {
+    if (launch_of(actor) != launch) return;
+    host_.forget(actor, "it is launched on another node");
+    // Messages to the earlier actor may be lost.
+    if (actor.kind == RoleKind::shard) host_.report_link(actor);
   });
 }
 
-void NodeHost::end_launch(WorkerId worker, std::uint32_t launch, const EndReason& reason) {
-  options_.later([this, worker, launch, reason] {
+void NodeHost::end_launch(Address actor, std::uint32_t launch, const EndReason& reason) {
+  options_.later([this, actor, launch, reason] {
     {
       std::shared_lock lock(mutex_);
-      if (!is_here(address_of(worker)) || launches_.at(worker) != launch) return;
+      const auto known = launches_.find(actor);
+      if (!is_here(actor) || known == launches_.end() || known->second != launch) return;
     }
-    host_.kill(address_of(worker), reason);
+    host_.kill(actor, reason);
   });
 }
 
-std::vector<NodeHost::HostedWorker> NodeHost::hosted() const {
-  std::vector<HostedWorker> workers;
+std::vector<NodeHost::HostedActor> NodeHost::hosted() const {
+  std::vector<HostedActor> actors;
   std::shared_lock lock(mutex_);
-  for (const auto& [worker, launch] : launches_)
-    if (launch > 0 && is_here(address_of(worker))) workers.push_back({worker, launch});
-  return workers;
+  for (const auto& [actor, launch] : launches_)
+    if (launch > 0 && is_here(actor)) actors.push_back({actor, launch});
+  return actors;
 }
 
 void NodeHost::add_node(NodeIndex node, const std::string& name) {
@@ -280,9 +324,9 @@ NodeIndex NodeHost::node_of(Address actor) const {
   return options_.placement.node_of(actor);
 }
 
-std::uint32_t NodeHost::launch_of(WorkerId worker) const {
+std::uint32_t NodeHost::launch_of(Address actor) const {
   std::shared_lock lock(mutex_);
-  const auto found = launches_.find(worker);
+  const auto found = launches_.find(actor);
   return found == launches_.end() ? 0 : found->second;
 }
 

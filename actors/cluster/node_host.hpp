@@ -4,9 +4,10 @@
 //
 // It knows no network and decides nothing about the job: its owner sends its messages, delivers
 // arriving ones, each once and in order, reports the state of each connection, and passes on the
-// coordinator's orders to launch or end a worker here. Roles learn of other nodes by on_down:
-// an actor has ended, or its node is silent or gone. An actor on a silent node may live on; the
-// scheduler has evicted it then, and it joins again by itself.
+// coordinator's orders to launch or end an actor here. Roles learn of other nodes by on_down: an
+// actor has ended, or its node is silent or gone. An actor on a silent node may live on: the
+// scheduler has evicted a worker then, and it joins again by itself; a shard is replaced by its
+// standby, and ends when its node learns of it.
 //
 // Thread-safe. Of its callbacks only `send` may call back at once.
 #include <atomic>
@@ -37,15 +38,15 @@ struct NodeHostOptions {
   std::function<void(NodeIndex, Address from, Address to, Message)> send;
   /// An actor here has ended: all other nodes must call ended(). May be repeated.
   std::function<void(Address, std::uint32_t launch, const EndReason& reason)> on_end;
-  /// A worker is launched here: all other nodes must call moved() before they get a message of
-  /// the worker.
-  std::function<void(WorkerId, std::uint32_t launch)> on_launch;
+  /// An actor is launched here: all other nodes must call moved() before they get a message of
+  /// the actor.
+  std::function<void(Address, std::uint32_t launch)> on_launch;
 };
 
 class NodeHost final : public ActorHostEvents {
  public:
-  struct HostedWorker {
-    WorkerId worker;
+  struct HostedActor {
+    Address actor;
     std::uint32_t launch = 0;
   };
 
@@ -70,28 +71,29 @@ class NodeHost final : public ActorHostEvents {
   /// For good.
   void gone(NodeIndex node, const std::string& reason);
 
-  /// Launches a worker here, unless the same or a later launch is known.
-  void launch(WorkerId worker, std::uint32_t launch);
-  /// Ends a worker, if it is here in this launch.
-  void end_launch(WorkerId worker, std::uint32_t launch, const EndReason& reason);
-  /// A worker is launched on another node.
-  void moved(WorkerId worker, NodeIndex node, std::uint32_t launch);
+  /// Launches a worker or a standby here, unless the same or a later launch is known.
+  void launch(Address actor, std::uint32_t launch);
+  /// Ends an actor, if it is here in this launch.
+  void end_launch(Address actor, std::uint32_t launch, const EndReason& reason);
+  /// An actor is launched on another node. A shard is launched when its standby takes over.
+  void moved(Address actor, NodeIndex node, std::uint32_t launch);
 
   /// Adds a node that joins or has a new connection, or names a known one. All other calls for it
   /// come later.
   void add_node(NodeIndex node, const std::string& name);
 
   NodeIndex node_of(Address actor) const;
-  /// The last known launch of a worker; 0: none.
-  std::uint32_t launch_of(WorkerId worker) const;
-  /// The workers that are placed here, and have been launched.
-  std::vector<HostedWorker> hosted() const;
+  /// The last known launch of a worker, shard or standby; 0: none.
+  std::uint32_t launch_of(Address actor) const;
+  /// The workers, shards and standbys that are placed here, and have been launched.
+  std::vector<HostedActor> hosted() const;
   /// Number of refused messages.
   std::uint64_t refused() const { return refused_; }
 
   void send_out(Address from, Address to, Message message) override;
   void watch_out(Address watcher, Address watched) override;
   void on_end(Address actor, const EndReason& reason) override;
+  void on_take_over(ShardId shard) override;
 
  private:
   struct Node {
@@ -109,6 +111,9 @@ class NodeHost final : public ActorHostEvents {
   };
 
   void add_roles(std::vector<Audience*> audience);
+  /// Notes the first launch of an actor, and adds its role if it is here.
+  void add_role(Address actor);
+  std::shared_ptr<Role> make_role(Address actor, std::uint32_t launch) const;
   /// False if none is left: then the host has started.
   bool take_early(std::vector<Letter>& early);
 
@@ -121,7 +126,7 @@ class NodeHost final : public ActorHostEvents {
   std::vector<DownReport> down_reports_of(NodeIndex node, const EndReason& reason) const;
   void report(const std::vector<DownReport>& reports);
   /// Notes the place of a launch. False if it is known already, or a later one.
-  bool place(WorkerId worker, NodeIndex node, std::uint32_t launch);
+  bool place(Address actor, NodeIndex node, std::uint32_t launch);
 
   const std::shared_ptr<const Job> job_;
   ActorHost& host_;
@@ -133,8 +138,8 @@ class NodeHost final : public ActorHostEvents {
   bool started_ = false;
   std::vector<Letter> early_;  // delivered before the start
   std::vector<Node> nodes_;
-  std::map<WorkerId, std::uint32_t> launches_;     // the last known
-  std::map<WorkerId, std::uint32_t> here_;         // the last that has begun here
+  std::map<Address, std::uint32_t> launches_;      // the last known
+  std::map<Address, std::uint32_t> here_;          // the last that has begun here
   std::map<Address, std::set<Address>> watchers_;  // here, of actors on other nodes
   std::map<Address, EndReason> ended_;  // actors of other nodes, in their present launches
 };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <tuple>
 
 #include "core/text_reader.hpp"
 
@@ -9,8 +10,8 @@ namespace leeway {
 namespace {
 
 constexpr const char* kHowToWrite =
-    "write items such as shard0=1, worker2=3, shards=1+2, workers=2 or worker5=later, with commas "
-    "between";
+    "write items such as shard0=1, standby0=2, worker2=3, shards=1+2, workers=2 or worker5=later, "
+    "with commas between";
 
 std::vector<std::string> items_of(const std::string& text) {
   std::vector<std::string> items;
@@ -39,9 +40,8 @@ std::vector<NodeIndex> in_rows(std::uint32_t count, const std::vector<NodeIndex>
 
 /// One item of --place: actors of one kind, and their nodes.
 struct Item {
-  bool workers = false;
+  Address actor;  // if it is for one
   bool all = false;
-  std::uint32_t index = 0;
   std::vector<NodeIndex> nodes;
 };
 
@@ -51,13 +51,24 @@ Expected<Item> read_item(const std::string& text, const Placement& known) {
   };
   TextReader in(text);
   Item item;
-  const std::string kind = in.word();
-  item.workers = kind.starts_with("worker");
-  item.all = kind == "shards" || kind == "workers";
-  if (!item.all && kind != "shard" && kind != "worker")
-    return wrong("begins with neither shard nor worker; ", kHowToWrite);
-  const std::size_t count = (item.workers ? known.workers : known.shards).size();
-  if (!item.all) item.index = in.number<std::uint32_t>("number");
+  const std::string word = in.word();
+  item.all = word.ends_with("s");
+  const std::string kind = item.all ? word.substr(0, word.size() - 1) : word;
+  std::size_t count = 0;
+  if (kind == "shard") {
+    item.actor.kind = RoleKind::shard;
+    count = known.shards.size();
+  } else if (kind == "worker") {
+    item.actor.kind = RoleKind::worker;
+    count = known.workers.size();
+  } else if (kind == "standby") {
+    item.actor.kind = RoleKind::standby;
+    count = known.standbys.size();
+    if (count == 0) return wrong("names a standby, and the job has none; give --replicas 2 too");
+  } else {
+    return wrong("begins with neither shard, standby nor worker; ", kHowToWrite);
+  }
+  if (!item.all) item.actor.index = in.number<std::uint32_t>("number");
   in.expect("=");
   const bool later = in.problem().empty() && in.skip("later");
   if (later) {
@@ -69,10 +80,9 @@ Expected<Item> read_item(const std::string& text, const Placement& known) {
   }
   in.expect_end();
   if (!in.problem().empty()) return wrong(in.problem(), "; ", kHowToWrite);
-  if (item.index >= count)
-    return wrong("names ", kind, ' ', item.index, ", and there are ", count, "; give 0 to ",
-                 count - 1);
-  if (later && (!item.workers || item.all))
+  if (item.actor.index >= count)
+    return wrong("names ", item.actor, ", and there are ", count, "; give 0 to ", count - 1);
+  if (later && (item.actor.kind != RoleKind::worker || item.all))
     return wrong("cannot come later; only single workers can, as in worker5=later");
   if (!item.all && item.nodes.size() > 1)
     return wrong("gives one actor several nodes; give it one, or shards=1+2 to spread them");
@@ -95,11 +105,21 @@ NodeIndex Placement::node_of(Address actor) const {
       return actor.index < shards.size() ? shards[actor.index] : kNowhere;
     case RoleKind::worker:
       return actor.index < workers.size() ? workers[actor.index] : kNowhere;
+    case RoleKind::standby:
+      return actor.index < standbys.size() ? standbys[actor.index] : kNowhere;
     case RoleKind::host:
     case RoleKind::node:
       break;
   }
   return kNowhere;
+}
+
+NodeIndex* Placement::find(Address actor) {
+  auto* const places = actor.kind == RoleKind::shard     ? &shards
+                       : actor.kind == RoleKind::worker  ? &workers
+                       : actor.kind == RoleKind::standby ? &standbys
+                                                         : nullptr;
+  return places && actor.index < places->size() ? &(*places)[actor.index] : nullptr;
 }
 
 std::string Placement::actors_text(NodeIndex node) const {
@@ -109,18 +129,36 @@ std::string Placement::actors_text(NodeIndex node) const {
       if (places[i] == node) actors.push_back(concat(Address{kind, i}));
   };
   add(shards, RoleKind::shard);
+  add(standbys, RoleKind::standby);
   add(workers, RoleKind::worker);
   return actors.empty() ? "no actor yet" : join(actors, ", ");
 }
 
-Expected<Placement> place_actors(std::uint32_t agents, const Plan& plan, const std::string& place) {
+NodeIndex node_for_standby(ShardId shard, const Placement& placement,
+                           const std::vector<NodeIndex>& candidates,
+                           const std::vector<std::string>& hosts) {
+  const NodeIndex primary = placement.shards[shard.value()];
+  const auto shares_host = [&](NodeIndex node) {
+    return node.value() < hosts.size() && primary.value() < hosts.size() &&
+           hosts[node.value()] == hosts[primary.value()];
+  };
+  return std::ranges::min(candidates, {}, [&](NodeIndex node) {
+    // Of equal ones, the next after the primary, so that standbys are spread as their shards are.
+    return std::tuple(node == primary, shares_host(node), placement.replicas_on(node),
+                      node < primary, node);
+  });
+}
+
+Expected<Placement> place_actors(std::uint32_t agents, const Plan& plan, const std::string& place,
+                                 const std::vector<std::string>& hosts) {
   std::vector<NodeIndex> everywhere;
   for (std::uint32_t agent = 1; agent <= agents; ++agent) everywhere.emplace_back(agent);
   if (everywhere.empty()) everywhere.push_back(kProgramNode);
   const auto workers_on = [&](const std::vector<NodeIndex>& nodes) {
     return plan.pipeline.stages > 1 ? in_rows(plan.workers, nodes) : spread(plan.workers, nodes);
   };
-  Placement placement{agents + 1, spread(plan.shards, everywhere), workers_on(everywhere)};
+  Placement placement{agents + 1, spread(plan.shards, everywhere), workers_on(everywhere), {}};
+  if (plan.replicas > 1) placement.standbys.assign(plan.shards, kNowhere);
   std::vector<Item> single;
   std::set<std::string> named;
   for (const auto& text : items_of(place)) {
@@ -131,14 +169,17 @@ Expected<Placement> place_actors(std::uint32_t agents, const Plan& plan, const s
       return Error{concat("--place: ", name, " is given twice; give it once")};
     if (!item->all)
       single.push_back(*item);
-    else if (item->workers)
+    else if (item->actor.kind == RoleKind::worker)
       placement.workers = workers_on(item->nodes);
     else
-      placement.shards = spread(plan.shards, item->nodes);
+      (item->actor.kind == RoleKind::shard ? placement.shards : placement.standbys) =
+          spread(plan.shards, item->nodes);
   }
   // An item for one actor overrides an item for all, in any order.
-  for (const auto& item : single)
-    (item.workers ? placement.workers : placement.shards)[item.index] = item.nodes.front();
+  for (const auto& item : single) *placement.find(item.actor) = item.nodes.front();
+  for (std::uint32_t i = 0; i < placement.standbys.size(); ++i)
+    if (NodeIndex& node = placement.standbys[i]; node == kNowhere)
+      node = node_for_standby(ShardId(i), placement, everywhere, hosts);
   if (std::count(placement.workers.begin(), placement.workers.end(), kNowhere) ==
       static_cast<std::ptrdiff_t>(placement.workers.size()))
     return Error{"--place: all workers come later; place at least one on a node"};

@@ -7,6 +7,7 @@
 #include "core/limits.hpp"
 #include "core/mutant.hpp"
 #include "core/text.hpp"
+#include "messages/blobs.hpp"
 
 namespace leeway {
 namespace {
@@ -34,22 +35,14 @@ RoleOutbox::Mode mode_of(Replica::Standing standing) {
   return RoleOutbox::Mode::silent;
 }
 
-Message with_blobs(const Message& message, std::vector<Blob> blobs) {
-  return Message(message.header().size(), blobs, [&](std::span<std::uint64_t> words) {
-    std::ranges::copy(message.header(), words.begin());
-  });
-}
-Message without_blobs(const Message& message) {
-  return with_blobs(message, {});
-}
-
 }  // namespace
 
 Replica::Replica(std::shared_ptr<ReplicatedRole> role, ReplicaPair pair, Standing standing,
-                 std::uint32_t launch)
+                 std::uint32_t launch, std::shared_ptr<ReplicaGauge> gauge)
     : role_(std::move(role)),
       pair_(pair),
       launch_(launch),
+      gauge_(std::move(gauge)),
       standing_(standing),
       outbox_(mode_of(standing)),
       configuration_(standing == Standing::empty ? 0 : 1) {}
@@ -58,20 +51,36 @@ Replica::Replica(std::shared_ptr<ReplicatedRole> role, ReplicaPair pair, Standin
 
 template <class Fill, class Call>
 void Replica::handle(Fill fill, Call call, Outbox& out) {
+  const Instant now = out.now();  // the same for both replicas
   ++position_;
-  outbox_.enter(position_, out.now(), out);
+  outbox_.enter(position_, now, out);
   if (standing_ == Standing::primary || seeded_) {
     msg::Relay relay{.configuration = configuration_,
                      .position = position_,
-                     .now = out.now().ns,
+                     .now = now.ns,
                      .recorded = outbox_.recorded(),
                      .digest = outbox_.digest()};
     fill(relay);
     kept_.emplace_back(position_, encode({.body = std::move(relay)}));
     out.send(pair_.standby, kept_.back().second);
   }
+  set_gauge();
   call();
   seed_if_quiet(out);
+}
+
+template <class Call>
+void Replica::handle_message(Address from, const Message& message, Call call, Outbox& out) {
+  handle(
+      [&](msg::Relay& relay) {
+        relay.input = msg::MessageInput{from, without_blobs(message)};
+        relay.blobs.assign(message.blobs().begin(), message.blobs().end());
+      },
+      [&] {
+        outbox_.handles(from, message);
+        call();
+      },
+      out);
 }
 
 void Replica::on_start(Outbox& out) {
@@ -89,16 +98,8 @@ void Replica::on_message(Address from, const Message& message, Outbox& out) {
     // Without this input, all outputs of the primary would wait.
     throw std::runtime_error(concat("cannot read a relay of ", from, ": ", envelope.error().text));
   }
-  handle(
-      [&](msg::Relay& relay) {
-        relay.input = msg::MessageInput{from, without_blobs(message)};
-        relay.blobs.assign(message.blobs().begin(), message.blobs().end());
-      },
-      [&] {
-        outbox_.handles(from, message);
-        role_->on_message(from, message, outbox_);
-      },
-      out);
+  handle_message(
+      from, message, [&] { role_->on_message(from, message, outbox_); }, out);
 }
 
 void Replica::on_decoded(Address from, const Message& message, Envelope& envelope, Outbox& out) {
@@ -116,16 +117,8 @@ void Replica::on_decoded(Address from, const Message& message, Envelope& envelop
       relayed && from == pair_.standby)
     return acknowledged(*relayed, out);
   if (holding_) return held_.push_back({from, message});
-  handle(
-      [&](msg::Relay& relay) {
-        relay.input = msg::MessageInput{from, without_blobs(message)};
-        relay.blobs.assign(message.blobs().begin(), message.blobs().end());
-      },
-      [&] {
-        outbox_.handles(from, message);
-        role_->on_decoded(from, message, envelope, outbox_);
-      },
-      out);
+  handle_message(
+      from, message, [&] { role_->on_decoded(from, message, envelope, outbox_); }, out);
 }
 
 void Replica::on_timer(TimerToken token, Outbox& out) {
@@ -192,6 +185,7 @@ void Replica::acknowledged(const msg::Relayed& relayed, Outbox& out) {
   if (relayed.configuration != configuration_ || standing_ == Standing::alone) return;
   while (!kept_.empty() && kept_.front().first <= relayed.position) kept_.pop_front();
   outbox_.release(std::min(relayed.position, position_));
+  set_gauge();
   if (standing_ != Standing::seeding) return;
   // From now on outputs wait. Those that have left come from inputs that the standby may lack.
   if (in_sync_at_ == 0) {
@@ -253,13 +247,10 @@ void Replica::plant(const msg::Seed& seed, Outbox& out) {
 void Replica::relayed(msg::Relay& relay, Outbox& out) {
   // An earlier primary may not know that it was replaced.
   if (relay.configuration != configuration_ || promotion_) return;
-  const bool is_next = relay.position == received_ + 1;
-  if (is_next) {
-    ++received_;
-    inputs_.push_back(std::move(relay));
-    follow(out);
-  }
-  if (standing_ == Standing::standby) acknowledge(!is_next, out);
+  if (relay.position != received_ + 1) return acknowledge(true, out);
+  ++received_;
+  inputs_.push_back(std::move(relay));
+  follow(out);
 }
 
 void Replica::acknowledge(bool again, Outbox& out) {
@@ -315,9 +306,11 @@ bool Replica::follow(msg::Relay& relay, Outbox& out) {
 // ---- orders of the scheduler ----
 
 void Replica::obey(const msg::Replicate& order, Outbox& out) {
-  if (order.configuration == configuration_ && standing_ == Standing::seeding) return;
-  if (order.configuration == configuration_) return confirm(out);
   if (order.configuration < configuration_) return;
+  if (order.configuration == configuration_) {
+    if (standing_ != Standing::seeding) confirm(out);
+    return;
+  }
   if (!is_primary()) {
     if (standing_ == Standing::empty) return;
     if (order.standing != msg::Replicate::Standing::promoted) return;
@@ -361,7 +354,17 @@ std::string Replica::describe() const {
                 outbox_.waiting(), " outputs wait, ", inputs_.size(), " inputs to follow");
 }
 
+void Replica::set_gauge() {
+  if (!gauge_) return;
+  using State = ReplicaGauge::Standby;
+  gauge_->standby = standing_ == Standing::primary   ? State::in_sync
+                    : standing_ == Standing::seeding ? State::seeding
+                                                     : State::none;
+  gauge_->behind = kept_.size();
+}
+
 void Replica::confirm(Outbox& out) {
+  set_gauge();
   out.send(kScheduler, encode({.body = msg::Replicating{configuration_}}));
 }
 

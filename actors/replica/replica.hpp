@@ -12,19 +12,19 @@
 // build a highly available system using consensus", 1996, calls this state machine replication.)
 //
 // Only the scheduler decides which replica is the primary: it orders a standby to take over, or a
-// primary to go on alone. When a new standby is ready, it orders the primary to seed it. The
-// primary sends its whole state when the role has no work under way, and relays later inputs. Until
-// the standby has them, the primary's outputs leave at once, and the scheduler does not count on
-// the standby.
+// primary to continue without a standby. When a new standby is ready, it orders the primary to seed
+// it. The primary sends its whole state when the role has no work under way, and relays later
+// inputs. Until the standby has them, the primary's outputs leave at once, and the scheduler does
+// not count on the standby.
 #include <cstdint>
 #include <deque>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 
 #include "actors/outbox.hpp"
+#include "actors/replica/replica_gauge.hpp"
 #include "actors/replica/replicated_role.hpp"
 #include "actors/replica/role_outbox.hpp"
 #include "messages/envelope.hpp"
@@ -47,8 +47,9 @@ class Replica final : public Role {
   };
 
   /// Both replicas begin with the same `role`, before any input. `launch`: of an empty standby.
+  /// `gauge` may be null.
   Replica(std::shared_ptr<ReplicatedRole> role, ReplicaPair pair, Standing standing,
-          std::uint32_t launch = 1);
+          std::uint32_t launch = 1, std::shared_ptr<ReplicaGauge> gauge = {});
 
   bool is_replicated() const override { return true; }
   void on_start(Outbox& out) override;
@@ -70,6 +71,8 @@ class Replica final : public Role {
   /// Relays an input, which `fill` writes, and lets the role handle it by `call`.
   template <class Fill, class Call>
   void handle(Fill fill, Call call, Outbox& out);
+  template <class Call>
+  void handle_message(Address from, const Message& message, Call call, Outbox& out);
   void computed(RoleOutbox::Running& running, Outbox& out);
   void acknowledged(const msg::Relayed& relayed, Outbox& out);
   /// Sends the state to a new standby if the role has no work under way.
@@ -89,11 +92,13 @@ class Replica final : public Role {
   void plant(const msg::Seed& seed, Outbox& out);
 
   void obey(const msg::Replicate& order, Outbox& out);
+  void set_gauge();
   void confirm(Outbox& out);
 
   std::shared_ptr<ReplicatedRole> role_;
   const ReplicaPair pair_;
   const std::uint32_t launch_;
+  const std::shared_ptr<ReplicaGauge> gauge_;
   Standing standing_;
   RoleOutbox outbox_;
   std::uint64_t configuration_;  // number of the scheduler's last order

@@ -35,7 +35,6 @@ class RoleOutbox final : public Outbox {
 
   // ---- outputs ----
 
-  Mode mode() const { return mode_; }
   /// With Mode::direct, all outputs that have waited leave.
   void set_mode(Mode mode);
   /// The standby has the inputs up to this position: outputs of these inputs leave.

@@ -1,7 +1,5 @@
 #include "actors/scheduler/replicas.hpp"
 
-#include "core/mutant.hpp"
-
 namespace leeway {
 
 using Standing = msg::Replicate::Standing;
@@ -27,18 +25,19 @@ void Replicas::give(Pair& pair, std::uint32_t shard, Standing standing, Outbox& 
   out.send(receiver_of(pair, shard), encode({.body = *pair.order}));
 }
 
-template <class Decision>
-void Replicas::report(ShardId shard, Change change, const std::string& reason, Outbox& out) {
-  out.emit(Decision{shard});
+void Replicas::report(const Event& decision, ShardId shard, Change change,
+                      const std::string& reason, Outbox& out) {
+  out.emit(decision);
   out.send(kMonitor, encode({.body = msg::ReplicasChanged{shard, change, reason}}));
 }
 
 bool Replicas::ended(Address actor, const std::string& reason, Outbox& out) {
+  const ShardId shard(actor.index);
   Pair& pair = pairs_.at(actor.index);
   if (actor.kind == RoleKind::standby) {
     if (takes_over(pair)) return false;
     if (!pair.standby && !has_order(pair, Standing::seeding)) return true;
-    report<event::StandbyLost>(ShardId(actor.index), Change::standby_lost, reason, out);
+    report(event::StandbyLost{shard, pair.launch}, shard, Change::standby_lost, reason, out);
     give(pair, actor.index, Standing::alone, out);
     return true;
   }
@@ -48,7 +47,7 @@ bool Replicas::ended(Address actor, const std::string& reason, Outbox& out) {
     return true;
   }
   if (!pair.standby) return false;
-  report<event::PrimaryLost>(ShardId(actor.index), Change::primary_lost, reason, out);
+  report(event::PrimaryLost{shard}, shard, Change::primary_lost, reason, out);
   give(pair, actor.index, Standing::promoted, out);
   return true;
 }
@@ -65,10 +64,13 @@ void Replicas::confirmed(Address from, const msg::Replicating& answer, Outbox& o
   Pair& pair = pairs_.at(from.index);
   if (!pair.order || answer.configuration != pair.configuration) return;
   const ShardId shard(from.index);
-  if (takes_over(pair)) report<event::StandbyTookOver>(shard, Change::took_over, {}, out);
+  if (takes_over(pair)) {
+    report(event::StandbyTookOver{shard, pair.launch}, shard, Change::took_over, {}, out);
+    out.watch(from);  // it may be in another process now
+  }
   if (has_order(pair, Standing::seeding)) {
     pair.standby = true;
-    report<event::StandbyInSync>(shard, Change::in_sync, {}, out);
+    report(event::StandbyInSync{shard, pair.launch}, shard, Change::in_sync, {}, out);
   }
   pair.order.reset();
 }

@@ -47,9 +47,8 @@ class Replicas {
     return has_order(pair, msg::Replicate::Standing::promoted);
   }
   /// Takes the scheduler's decision down in an event, and reports it to the monitor.
-  template <class Decision>
-  static void report(ShardId shard, msg::ReplicasChanged::Change change, const std::string& reason,
-                     Outbox& out);
+  static void report(const Event& decision, ShardId shard, msg::ReplicasChanged::Change change,
+                     const std::string& reason, Outbox& out);
   void give(Pair& pair, std::uint32_t shard, msg::Replicate::Standing standing, Outbox& out);
 
   std::vector<Pair> pairs_;  // by shard

@@ -6,10 +6,10 @@
 
 namespace leeway {
 
-BucketQueues::BucketQueues(const std::shared_ptr<const Job>& job, ShardId shard) {
+BucketQueues::BucketQueues(const std::shared_ptr<const Job>& job, ShardId shard, FirstState first) {
   const Device device = job->devices.shard(shard.value());
   for (const Bucket& bucket : job->layout->buckets(shard))
-    buckets_.push_back({std::make_unique<ParameterBucket>(job, bucket, device), nullptr});
+    buckets_.push_back({std::make_unique<ParameterBucket>(job, bucket, device, first), nullptr});
   LW_CHECK(!buckets_.empty(), shard);  // make_job refuses such a layout
 }
 

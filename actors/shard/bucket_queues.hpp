@@ -9,7 +9,7 @@ namespace leeway {
 
 class BucketQueues {
  public:
-  BucketQueues(const std::shared_ptr<const Job>& job, ShardId shard);
+  BucketQueues(const std::shared_ptr<const Job>& job, ShardId shard, FirstState first);
 
   std::uint32_t size() const { return static_cast<std::uint32_t>(buckets_.size()); }
   /// True when nothing is queued or under way.

@@ -81,14 +81,18 @@ void resume_state(const Job& job, Executor& on, int slots, BlockState& state) {
     }
 }
 
-std::vector<BlockState> initial_state(const Job& job, Executor& on, const Bucket& bucket) {
+std::vector<BlockState> first_state(const Job& job, Executor& on, const Bucket& bucket,
+                                    FirstState first) {
   std::vector<BlockState> states;
   for (const BlockId id : bucket.blocks) {
     const Block& block = job.layout->block(id);
     BlockState& state = states.emplace_back();
     state.block = &block;
     const int slots = block.average > 0 ? 0 : job.optimizer->slots();
-    if (job.resumed) {
+    if (first == FirstState::zeros) {
+      state.weights = zeros(on, block.floats);
+      state.slots.resize(static_cast<std::size_t>(slots), state.weights);
+    } else if (job.resumed) {
       resume_state(job, on, slots, state);
     } else {
       begin_state(job, on, slots, state);
@@ -100,10 +104,10 @@ std::vector<BlockState> initial_state(const Job& job, Executor& on, const Bucket
 }  // namespace
 
 ParameterBucket::ParameterBucket(std::shared_ptr<const Job> job, const Bucket& bucket,
-                                 Device device)
+                                 Device device, FirstState first)
     : job_(std::move(job)),
       on_(job_->executor(device)),
-      live_(initial_state(*job_, *on_, bucket)) {}
+      live_(first_state(*job_, *on_, bucket, first)) {}
 
 std::shared_ptr<Work> ParameterBucket::advance() {
   while (!busy_ && !queue_.empty()) {
@@ -142,9 +146,8 @@ void ParameterBucket::save(std::vector<msg::StoredBlock>& blocks) const {
 }
 
 void ParameterBucket::restore(const msg::StoredBlock& block) {
-  const auto state = std::ranges::find(live_, block.weights.block, [](const BlockState& one) {
-    return one.block->id;
-  });
+  const auto state = std::ranges::find(live_, block.weights.block,
+                                       [](const BlockState& one) { return one.block->id; });
   if (state == live_.end()) return;
   const auto fits = [&](const Blob& blob) {
     return blob.size() >= static_cast<std::size_t>(state->block->floats) * sizeof(float);

@@ -21,10 +21,14 @@
 
 namespace leeway {
 
+/// The state with which a shard begins: the initial weights of the run, or zeros until restore().
+enum class FirstState : std::uint8_t { of_run, zeros };
+
 class ParameterBucket {
  public:
-  /// The blocks of `bucket` on `device`, with their initial weights.
-  ParameterBucket(std::shared_ptr<const Job> job, const Bucket& bucket, Device device);
+  /// The blocks of `bucket` on `device`.
+  ParameterBucket(std::shared_ptr<const Job> job, const Bucket& bucket, Device device,
+                  FirstState first);
 
   /// An update by the mean gradient over the pipelines of `contributions`. These are in ascending
   /// order of their workers, and each has data. A pipeline's gradient is the sum over its stages.

@@ -10,9 +10,12 @@ namespace {
 
 std::shared_ptr<Role> make_replica(std::shared_ptr<const Job> job, ShardId shard,
                                    Replica::Standing standing, std::uint32_t launch = 1) {
-  return std::make_shared<Replica>(std::make_shared<Shard>(std::move(job), shard),
-                                   ReplicaPair{address_of(shard), standby_of(shard)}, standing,
-                                   launch);
+  const auto first = standing == Replica::Standing::empty ? FirstState::zeros : FirstState::of_run;
+  const std::shared_ptr<ReplicaGauge> gauge(job->replica_gauges,
+                                            &job->replica_gauges->at(shard.value()));
+  auto role = std::make_shared<Shard>(std::move(job), shard, first);
+  return std::make_shared<Replica>(
+      std::move(role), ReplicaPair{address_of(shard), standby_of(shard)}, standing, launch, gauge);
 }
 
 }  // namespace

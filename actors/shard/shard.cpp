@@ -22,10 +22,10 @@ std::unique_ptr<RoundNorms> make_norms(const Job& job, ShardId id) {
 
 }  // namespace
 
-Shard::Shard(std::shared_ptr<const Job> job, ShardId id)
+Shard::Shard(std::shared_ptr<const Job> job, ShardId id, FirstState first)
     : job_(std::move(job)),
       id_(id),
-      buckets_(job_, id_),
+      buckets_(job_, id_, first),
       tied_(*job_->stages, id_, buckets_.size(), clocks_),
       gate_(job_->first_bound(), clocks_, tied_),
       answers_(buckets_, clocks_),

@@ -30,7 +30,7 @@ namespace leeway {
 
 class Shard final : public ReplicatedRole {
  public:
-  Shard(std::shared_ptr<const Job> job, ShardId id);
+  Shard(std::shared_ptr<const Job> job, ShardId id, FirstState first = FirstState::of_run);
 
   void on_start(Outbox& out) override;
   void on_timer(TimerToken token, Outbox& out) override;

@@ -205,6 +205,36 @@ std::string workers_table(const StatusByName& all, const node::Status& asked) {
   return rows.text();
 }
 
+/// The number of the node that hosts the actor; "-" if none that answers does.
+std::string node_of(const StatusByName& all, Address actor) {
+  for (const auto& [name, seen] : all)
+    if (std::ranges::find(seen.status.actors, actor) != seen.status.actors.end())
+      return concat(seen.status.node);
+  return "-";
+}
+
+/// "in sync, 3 inputs behind".
+std::string standby_text(const node::Status::Replica& replica) {
+  using Standby = node::Status::Replica::Standby;
+  if (replica.standby == Standby::none) return "none";
+  return concat(replica.standby == Standby::seeding ? "gets the state" : "in sync", ", ",
+                replica.behind, replica.behind == 1 ? " input behind" : " inputs behind");
+}
+
+/// Where the replicas of each shard are; empty if shards have no standbys.
+std::string replicas_table(const StatusByName& all) {
+  std::map<ShardId, const node::Status::Replica*> replicas;
+  for (const auto& [name, seen] : all)
+    for (const auto& replica : seen.status.replicas) replicas[replica.shard] = &replica;
+  if (replicas.empty()) return {};
+  TextTable rows;
+  rows.add({"shard", "primary on node", "standby on node", "standby"});
+  for (const auto& [shard, replica] : replicas)
+    rows.add({concat(shard), node_of(all, address_of(shard)), node_of(all, standby_of(shard)),
+              standby_text(*replica)});
+  return rows.text() + '\n';
+}
+
 /// The status of the job's program, which hosts scheduler and monitor; otherwise of the node that
 /// was asked.
 const node::Status& program_of(const StatusByName& all, const node::Status& asked) {
@@ -260,7 +290,9 @@ void print_table(const StatusByName& before, const StatusByName& all, const node
                  megabytes(rates.out), megabytes(static_cast<double>(link.bytes_in)),
                  megabytes(rates.in), concat(link.waiting)});
     }
-  std::cout << nodes.text() << '\n' << workers_table(all, asked) << '\n' << links.text();
+  std::cout << nodes.text() << '\n'
+            << replicas_table(all) << workers_table(all, asked) << '\n'
+            << links.text();
 }
 
 nlohmann::ordered_json progress_json(const node::Status::Progress& progress) {
@@ -300,6 +332,13 @@ void print_json(const StatusByName& before, const StatusByName& all, const node:
         node["actors"].push_back(concat(actor));
     json["nodes"].push_back(std::move(node));
   }
+  for (const auto& [name, seen] : all)
+    for (const auto& replica : seen.status.replicas)
+      json["shards"].push_back({{"shard", replica.shard.value()},
+                                {"primary", node_of(all, address_of(replica.shard))},
+                                {"standby", node_of(all, standby_of(replica.shard))},
+                                {"state", standby_text(replica)},
+                                {"inputs_behind", replica.behind}});
   for (const auto& [worker, clock] : clocks_of(all)) {
     Json row{{"worker", worker.value()}};
     if (asked.stages > 1) {

@@ -114,19 +114,19 @@ void SimulatedAgent::begin() {
   part()->start();
 }
 
-void SimulatedAgent::launch(WorkerId worker, std::uint32_t launch) {
-  part()->node().launch(worker, launch);
+void SimulatedAgent::launch(Address actor, std::uint32_t launch) {
+  part()->node().launch(actor, launch);
 }
 
-void SimulatedAgent::end_launch(WorkerId worker, std::uint32_t launch, const std::string& reason) {
-  part()->node().end_launch(worker, launch, {EndReason::Kind::unreachable, reason});
+void SimulatedAgent::end_launch(Address actor, std::uint32_t launch, const std::string& reason) {
+  part()->node().end_launch(actor, launch, {EndReason::Kind::unreachable, reason});
 }
 
-void SimulatedAgent::moved(WorkerId worker, NodeIndex index, std::uint32_t launch) {
-  part()->routes().moved(worker, index, launch);
+void SimulatedAgent::moved(Address actor, NodeIndex index, std::uint32_t launch) {
+  part()->routes().moved(actor, index, launch);
 }
 
-std::vector<NodeHost::HostedWorker> SimulatedAgent::hosted() const {
+std::vector<NodeHost::HostedActor> SimulatedAgent::hosted() const {
   return part()->node().hosted();
 }
 

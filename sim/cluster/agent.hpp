@@ -64,10 +64,10 @@ class SimulatedAgent final : public SimulatedProcess, private Agent::Site {
   void make_actors() override;
   void link(NodeIndex node, PeerId peer, const std::string& name) override;
   void begin() override;
-  void launch(WorkerId worker, std::uint32_t launch) override;
-  void end_launch(WorkerId worker, std::uint32_t launch, const std::string& reason) override;
-  void moved(WorkerId worker, NodeIndex node, std::uint32_t launch) override;
-  std::vector<NodeHost::HostedWorker> hosted() const override;
+  void launch(Address actor, std::uint32_t launch) override;
+  void end_launch(Address actor, std::uint32_t launch, const std::string& reason) override;
+  void moved(Address actor, NodeIndex node, std::uint32_t launch) override;
+  std::vector<NodeHost::HostedActor> hosted() const override;
   void end_job(const std::string& reason) override;
 
   /// Throws a Violation unless the agent may do what it does now.

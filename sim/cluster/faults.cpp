@@ -37,6 +37,11 @@ void ClusterFaults::arm() {
       after(*seconds, [this, &waiting] { begin(waiting); });
 }
 
+void ClusterFaults::inject(plan::Fault fault) {
+  faults_.push_back({std::nullopt, std::move(fault)});
+  after(0, [this, &injected = faults_.back()] { begin(injected); });
+}
+
 void ClusterFaults::on_event(Instant, Address actor, const Event& event) {
   const auto* started = event.as<event::StepStarted>();
   if (!started) return;
@@ -106,7 +111,9 @@ struct ClusterFaults::Begin {
       return;
     }
     process->part()->host().kill(actor, plan::reason_of(in));
-    if (in.back > 0) faults.after(in.back, [&to = faults, a = actor] { to.return_worker(a); });
+    // The coordinator starts standbys by itself.
+    if (in.back > 0 && actor.kind == RoleKind::worker)
+      faults.after(in.back, [&to = faults, a = actor] { to.return_worker(a); });
   }
   void operator()(const plan::Joins&) const {
     if (is_node())
@@ -171,8 +178,8 @@ void ClusterFaults::begin(Waiting& waiting) {
     process = nullptr;
   const bool joins = std::holds_alternative<plan::Joins>(waiting.spec.kind);
   // A fault of an actor that has ended, or that has joined before, changes nothing.
-  if (cluster_.parts().job->disturbances && (process != nullptr) != joins)
-    cluster_.parts().job->disturbances->fired(waiting.number);
+  if (waiting.number && cluster_.parts().job->disturbances && (process != nullptr) != joins)
+    cluster_.parts().job->disturbances->fired(*waiting.number);
   std::visit(Begin{*this, cluster_, actor, process}, waiting.spec.kind);
 }
 

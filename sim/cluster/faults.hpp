@@ -1,8 +1,10 @@
 #pragma once
 // ClusterFaults: injects the faults of a plan into a simulated cluster, each at its time or
 // iteration.
+#include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -35,6 +37,8 @@ class ClusterFaults final : public Observer {
   bool wait_for_iterations() const;
   /// The time of faults counts from now on.
   void arm();
+  /// Another fault begins now.
+  void inject(plan::Fault fault);
   /// Whether a fault is in progress, or has yet to begin at its time.
   bool pending() const { return pending_ > 0; }
   /// When a fault last began or ended.
@@ -44,7 +48,7 @@ class ClusterFaults final : public Observer {
 
  private:
   struct Waiting {
-    std::size_t number = 0;  // in the plan
+    std::optional<std::size_t> number;  // in the plan
     plan::Fault spec;
     bool begun = false;
   };
@@ -62,7 +66,7 @@ class ClusterFaults final : public Observer {
   void return_worker(Address worker);
 
   ClusterView& cluster_;
-  std::vector<Waiting> faults_;
+  std::deque<Waiting> faults_;
   int pending_ = 0;
   Instant last_change_;
 };

@@ -13,22 +13,23 @@ SimulatedNode::SimulatedNode(ClusterParts& parts, SimulatedProcess& process,
                .send =
                    [this](PeerId peer, Address from, Address to, Message message) {
                      parts_.network.send(peer, from, to, std::move(message));
-                   }}),
-      host_(std::make_unique<Simulator>(host_options())) {
+                   },
+               .on_ended = options.on_ended}),
+      host_(std::make_unique<Simulator>(host_options(options))) {
   NodeHostOptions node = routes_.host_options(options.placement, parts_.silence);
   node.later = [this](std::function<void()> call) {
     process_.post([call = std::move(call), exists = std::weak_ptr(exists_)] {
       if (!exists.expired()) call();
     });
   };
-  node.on_launch = [this, broadcast = node.on_launch](WorkerId worker, std::uint32_t launch) {
-    parts_.launches.begin(worker, launch, process_.id(), parts_.timeline.now());
-    broadcast(worker, launch);
+  node.on_launch = [this, broadcast = node.on_launch](Address actor, std::uint32_t launch) {
+    parts_.launches.begin(actor, launch, process_.id(), parts_.timeline.now());
+    broadcast(actor, launch);
   };
   host_->advance(parts_.timeline.now());
   node_ = std::make_unique<NodeHost>(parts_.job, std::move(audience), *host_, std::move(node));
   routes_.attach(*node_);
-  for (const auto& hosted : node_->hosted()) parts_.launches.start(hosted.worker, process_.id());
+  for (const auto& hosted : node_->hosted()) parts_.launches.start(hosted.actor, process_.id());
 }
 
 SimulatedNode::~SimulatedNode() {
@@ -37,7 +38,7 @@ SimulatedNode::~SimulatedNode() {
       parts_.observers->ended(parts_.timeline.now(), actor);
 }
 
-Simulator::Options SimulatedNode::host_options() {
+Simulator::Options SimulatedNode::host_options(const Options& node) {
   const Job& job = *parts_.job;
   World world = parts_.world;
   world.nodes = World::Nodes::one;
@@ -47,7 +48,9 @@ Simulator::Options SimulatedNode::host_options() {
                              .stragglers = job.stragglers,
                              .first_iterations = job.first_iterations(),
                              .disturbances = job.disturbances};
-  options.on_event = [this](Address actor, Instant at, const Event& event) {
+  options.on_event = [this, observer = node.on_scheduler_event](Address actor, Instant at,
+                                                                const Event& event) {
+    if (observer && actor == kScheduler) observer(event);
     if (parts_.on_event && presence_->is_present(actor)) parts_.on_event(actor, at, event);
   };
   options.events = this;

@@ -17,6 +17,9 @@ class SimulatedNode final : private ActorHostEvents {
     Placement placement;
     NodeIndex self;
     std::vector<std::string> names;  // of all nodes
+    /// Of the program: as in JobRoutes::Options, and the events of the scheduler.
+    std::function<void(Address, std::uint32_t launch)> on_ended = {};
+    std::function<void(const Event&)> on_scheduler_event = {};
   };
 
   /// Adds the roles that are placed here; starts none. `process` outlives the node.
@@ -33,12 +36,13 @@ class SimulatedNode final : private ActorHostEvents {
   bool has_started() const { return started_; }
 
  private:
-  Simulator::Options host_options();
+  Simulator::Options host_options(const Options& options);
   void send_out(Address from, Address to, Message message) override {
     node_->send_out(from, to, std::move(message));
   }
   void watch_out(Address watcher, Address watched) override { node_->watch_out(watcher, watched); }
   void on_end(Address actor, const EndReason& reason) override { node_->on_end(actor, reason); }
+  void on_take_over(ShardId shard) override { node_->on_take_over(shard); }
 
   ClusterParts& parts_;
   SimulatedProcess& process_;

@@ -8,8 +8,8 @@
 
 #include "actors/job.hpp"
 #include "messages/node.hpp"
+#include "sim/cluster/launches.hpp"
 #include "sim/cluster/process_network.hpp"
-#include "sim/cluster/worker_launches.hpp"
 #include "sim/trace.hpp"
 
 namespace leeway::sim {
@@ -25,7 +25,7 @@ struct ClusterParts {
   Timeline timeline;
   ProcessNetwork network;
   std::shared_ptr<Observers> observers;
-  WorkerLaunches launches;
+  Launches launches;
   Trace trace;
   Rng random;
   std::function<void()> on_begin;  // the actors of the program begin

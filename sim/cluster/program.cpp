@@ -26,7 +26,8 @@ CoordinatorOptions options_of(const ClusterParts& parts, const std::string& name
           .patience = parts.limit(real.patience.seconds()),
           .call_again = parts.limit(real.call_again.seconds()),
           .call_again_most = parts.limit(real.call_again_most.seconds()),
-          .relink_every = parts.limit(real.relink_every.seconds())};
+          .relink_every = parts.limit(real.relink_every.seconds()),
+          .standby_again = parts.limit(real.standby_again.seconds())};
 }
 
 }  // namespace
@@ -56,7 +57,18 @@ void SimulatedProgram::proceed() {
         SimulatedNode::Options{.number = coordinator_.number(),
                                .placement = coordinator_.placement(),
                                .self = kProgramNode,
-                               .names = coordinator_.names()}));
+                               .names = coordinator_.names(),
+                               .on_ended =
+                                   [this](Address actor, std::uint32_t launch) {
+                                     post([this, actor, launch] {
+                                       coordinator_.ended(actor, launch);
+                                     });
+                                   },
+                               .on_scheduler_event =
+                                   [this](const Event& event) {
+                                     if (Coordinator::concerns(event))
+                                       post([this, event] { coordinator_.on_event(event); });
+                                   }}));
     coordinator_.start(parts_.job->clips_rounds());
   }
   if (coordinator_.phase() == Coordinator::Phase::ended) exit();
@@ -131,21 +143,20 @@ void SimulatedProgram::begin() {
   parts_.on_begin();
 }
 
-void SimulatedProgram::launch(WorkerId worker, std::uint32_t launch) {
-  part()->node().launch(worker, launch);
+void SimulatedProgram::launch(Address actor, std::uint32_t launch) {
+  part()->node().launch(actor, launch);
 }
 
-void SimulatedProgram::end_launch(WorkerId worker, std::uint32_t launch,
-                                  const std::string& reason) {
-  part()->node().end_launch(worker, launch, {EndReason::Kind::unreachable, reason});
+void SimulatedProgram::end_launch(Address actor, std::uint32_t launch, const std::string& reason) {
+  part()->node().end_launch(actor, launch, {EndReason::Kind::unreachable, reason});
 }
 
 void SimulatedProgram::ask_to_leave(WorkerId worker) {
   part()->host().send(kScheduler, encode(Envelope{.body = msg::Leave{worker}}));
 }
 
-void SimulatedProgram::report_lost(ShardId shard, const std::string& reason) {
-  part()->host().report_down(kScheduler, address_of(shard), {EndReason::Kind::unreachable, reason});
+void SimulatedProgram::report_lost(Address actor, const std::string& reason) {
+  part()->host().report_down(kScheduler, actor, {EndReason::Kind::unreachable, reason});
 }
 
 }  // namespace leeway::sim

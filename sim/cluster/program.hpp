@@ -51,10 +51,10 @@ class SimulatedProgram final : public SimulatedProcess, private Coordinator::Sit
   void link(NodeIndex node, PeerId peer, const std::string& name) override;
   void unlink(NodeIndex node, const std::string& reason) override;
   void begin() override;
-  void launch(WorkerId worker, std::uint32_t launch) override;
-  void end_launch(WorkerId worker, std::uint32_t launch, const std::string& reason) override;
+  void launch(Address actor, std::uint32_t launch) override;
+  void end_launch(Address actor, std::uint32_t launch, const std::string& reason) override;
   void ask_to_leave(WorkerId worker) override;
-  void report_lost(ShardId shard, const std::string& reason) override;
+  void report_lost(Address actor, const std::string& reason) override;
 
   Coordinator coordinator_;
   std::vector<Audience*> audience_;

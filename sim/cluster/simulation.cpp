@@ -196,15 +196,34 @@ void ClusterSimulation::check_workers() const {
     }
     // A node that has joined soon before the end may not have launched all its workers yet.
     if (parts_->timeline.now() - process->reserved_at() < parts_->limit(kJoinSeconds)) continue;
-    const std::uint32_t here = process->part()->node().launch_of(worker);
-    if (here != known.launch_of(worker))
+    const std::uint32_t here = process->part()->node().launch_of(address_of(worker));
+    if (here != known.launch_of(address_of(worker)))
       violated(worker, process->name(), " knows launch ", here, " of it, and the program launch ",
-               known.launch_of(worker));
+               known.launch_of(address_of(worker)));
     // Its role starts soon after the order.
-    const bool just_begun = here > 0 && parts_->timeline.now() - parts_->launches.begun_at(worker) <
-                                            parts_->limit(kStartSeconds);
+    const bool just_begun =
+        here > 0 && parts_->timeline.now() - parts_->launches.begun_at(address_of(worker)) <
+                        parts_->limit(kStartSeconds);
     if (here > 0 && !just_begun && !process->part()->host().lives(address_of(worker)))
       violated(worker, "it has ended on ", process->name());
+  }
+}
+
+void ClusterSimulation::check_standbys() const {
+  const Instant now = parts_->timeline.now();
+  if (faults_->pending() || now < faults_->last_change() + parts_->limit(kSettledSeconds)) return;
+  const Placement& placement = program_->role().placement();
+  for (std::uint32_t i = 0; i < placement.standbys.size(); ++i) {
+    if (placement.standbys[i] != kNowhere) continue;
+    for (const Node& node : nodes_) {
+      const SimulatedAgent& process = *node.processes.back();
+      const bool is_ready = !process.has_ended() && !process.is_frozen() && process.part() &&
+                            process.part()->has_started() && !process.role().is_leaving() &&
+                            now - process.reserved_at() > parts_->limit(kJoinSeconds);
+      if (is_ready && process.part()->routes().self() != placement.shards[i])
+        throw Violation("every shard has a standby if a node can have it", {standby(i)},
+                        concat("it is missing, and ", process.name(), " can have it"));
+    }
   }
 }
 
@@ -234,7 +253,8 @@ std::string ClusterSimulation::free_node() const {
   for (const Node& node : nodes_) {
     const SimulatedAgent& process = *node.processes.back();
     const bool is_called = node.number <= job_->plan.simulated->agents || process.is_occupied();
-    if (is_called && !process.has_ended() && !process.is_frozen() && !process.role().is_busy())
+    if (is_called && !process.has_ended() && !process.is_frozen() && !process.role().is_busy() &&
+        !process.role().is_leaving())
       return process.name();
   }
   return {};
@@ -249,6 +269,7 @@ std::string ClusterSimulation::run(const std::function<void()>& look) {
     if (auto reason = stuck(); !reason.empty()) return reason;
   }
   check_workers();
+  check_standbys();
   parts_->observers->run_ended(totals());
   parts_->launches.close();
   free_nodes();

@@ -37,6 +37,14 @@ class ClusterSimulation final : private ClusterView {
   Instant now() const { return parts_->timeline.now(); }
   /// The process of node 1, 2, ... that started last.
   const SimulatedAgent& node(std::uint32_t number) { return *agent(number); }
+  /// The number of the last node.
+  std::uint32_t last_node() const { return nodes_.back().number; }
+  /// Calls a function after that time, between two events.
+  void after(Duration time, std::function<void()> call) {
+    parts_->timeline.after(time, std::move(call));
+  }
+  /// A fault begins now.
+  void inject(plan::Fault fault) { faults_->inject(std::move(fault)); }
 
  private:
   struct Ending final : Audience {
@@ -66,6 +74,8 @@ class ClusterSimulation final : private ClusterView {
   void free_nodes();
   /// Throws a Violation if, long after the last fault, a worker does not live on its node.
   void check_workers() const;
+  /// Likewise if a shard has no standby, and a node could have it.
+  void check_standbys() const;
   /// The process with that number in the job; null: it has ended, or left.
   const SimulatedAgent* process_at(leeway::NodeIndex place) const;
   /// Whether a node has been given workers, and has yet to reach all other nodes.

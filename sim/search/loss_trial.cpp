@@ -1,8 +1,10 @@
 #include "sim/search/loss_trial.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "sim/search/dice.hpp"
+#include "sim/search/node_loss_trial.hpp"
 #include "sim/simulation.hpp"
 
 namespace leeway::sim {
@@ -43,7 +45,7 @@ class Losses {
     const bool with_messages = rng_.one_in(2);
     host.at(host.now() + later, [this, &host, shard, lost, away, with_messages] {
       ++losses_;
-      // What the process has sent last can be lost with it, to some and not to others.
+      // The last messages of a process can be lost with it, to some receivers and not to others.
       if (with_messages) lose_messages(shard);
       host.kill(lost, "lost on trial");
       host.at(host.now() + away, [this, lost] { simulation_->start_again(lost); });
@@ -73,7 +75,8 @@ class Losses {
 }  // namespace
 
 Trial try_losses(Plan plan, const MakeJob& make) {
-  if (has_agents(plan) || !plan.simulated) return try_plan(plan, make);
+  if (!plan.simulated) return try_plan(plan, make);
+  if (has_agents(plan)) return try_node_losses(std::move(plan), make);
   plan.replicas = 2;
   std::erase_if(plan.faults,
                 [](const plan::Fault& fault) { return fault.actor.kind != RoleKind::worker; });

@@ -8,6 +8,8 @@ namespace leeway::sim {
 /// sync, one of them is lost at a random time, and starts again at another. The drawn faults of the
 /// scheduler and the shards are left out, because a shard is lost with its last replica.
 ///
+/// In a world with agents, nodes are lost instead (node_loss_trial.hpp).
+///
 /// The run must end well. The plan, with its seed, determines the trial.
 Trial try_losses(Plan plan, const MakeJob& make);
 

@@ -25,6 +25,7 @@ class Sum final : public ReplicatedRole {
     return {};
   }
   std::int64_t sum() const { return sum_; }
+  Instant pulled_at() const { return pulled_at_; }
 
  private:
   struct Nothing final : Work {
@@ -42,6 +43,7 @@ class Sum final : public ReplicatedRole {
     const auto* pull = std::get_if<msg::Pull>(&envelope.body);
     if (!pull) return;
     sum_ += pull->iteration.value();
+    pulled_at_ = out.now();
     if (++pulls_ % 10 == 0 && !std::exchange(busy_, true)) out.compute(std::make_shared<Nothing>());
     out.emit(event::ClockMoved{WorkerId(from.index), Clock(sum_)});
     answer(from, out);
@@ -51,6 +53,7 @@ class Sum final : public ReplicatedRole {
   }
 
   std::int64_t sum_ = 0;
+  Instant pulled_at_;
   int pulls_ = 0;
   bool busy_ = false;
 };
@@ -105,7 +108,7 @@ struct Side final : private Outbox {
   std::optional<Address> took_over;
 
  private:
-  Instant now() const override { return {}; }
+  Instant now() const override { return {++clock_}; }
   Rng& random() override { return rng_; }
   void send(Address to, Message message) override { sent.emplace_back(to, std::move(message)); }
   void after(Duration, TimerToken token) override { timers.push_back(token); }
@@ -115,6 +118,7 @@ struct Side final : private Outbox {
   void take_over(Address address) override { took_over = address; }
 
   Rng rng_{1};
+  mutable std::int64_t clock_ = 0;  // never stands
 };
 
 void deliver(Side& primary, Side& standby) {
@@ -156,6 +160,15 @@ TEST_CASE("an output of the primary leaves when the standby has the input") {
   CHECK(standby.role->sum() == 11);
   CHECK(standby.answers().empty());
   CHECK(standby.timers.empty());
+}
+
+TEST_CASE("an input has the same time for both replicas") {
+  Side primary(Replica::Standing::primary), standby(Replica::Standing::standby);
+  primary.start();
+  for (const std::int64_t iteration : {5, 6}) primary.pull(iteration);
+  exchange(primary, standby);
+  CHECK(primary.role->pulled_at() == standby.role->pulled_at());
+  CHECK(primary.role->pulled_at().ns > 0);
 }
 
 TEST_CASE("the standby handles a finished part where the primary did, not where it finished") {
@@ -225,7 +238,8 @@ TEST_CASE("relays that a broken link has lost are repeated, and known ones are i
   CHECK(primary.answers() == Sums{1, 3, 7});
 }
 
-TEST_CASE("a primary goes on alone only by order, and then sends what has waited") {
+TEST_CASE(
+    "a primary continues without a standby only by order, and then sends the outputs that waited") {
   Side primary(Replica::Standing::primary);
   primary.start();
   primary.pull(5);
@@ -279,7 +293,7 @@ TEST_CASE("a role that is always busy gets no messages for a while, so that it c
   CHECK(primary.take(kPair.standby).size() == 2);
 }
 
-TEST_CASE("a standby that cannot read a relay ends, so that its primary goes on alone") {
+TEST_CASE("a standby that cannot read a relay ends, so that its primary continues without it") {
   Side standby(Replica::Standing::standby);
   CHECK_THROWS_WITH(standby.get(kPair.primary, Message({1, 2, 3}, {})),
                     Catch::Contains("cannot read a relay of shard 0"));

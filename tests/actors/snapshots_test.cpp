@@ -12,7 +12,7 @@ namespace {
 struct SnapshotScene {
   SnapshotScene()
       : job(one_shard_job()),
-        buckets(job, ShardId(0)),
+        buckets(job, ShardId(0), FirstState::of_run),
         snapshots(job, ShardId(0), buckets, clocks, scheduler, monitor),
         acknowledgements(clocks),
         updates(buckets, snapshots, acknowledgements) {

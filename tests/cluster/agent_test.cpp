@@ -200,7 +200,7 @@ TEST_CASE("workers of an agent that leaves stop, and the run continues without t
   two->interrupt();
   REQUIRE(program.poll_until([&] { return two->has_ended(); }));
   CHECK(two->outcome());
-  CHECK_THAT(two->log(), Contains("the workers here have left it"));
+  CHECK_THAT(two->log(), Contains("its actors here have left it"));
   std::unique_ptr<RunningAgent> three;  // ends with the job
   SECTION("another agent joins") {
     three = std::make_unique<RunningAgent>(net, program.driver().name());

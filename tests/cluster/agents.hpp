@@ -114,15 +114,16 @@ class Program {
     return prepared ? "" : prepared.error().text;
   }
   std::string start() {
-    const auto started = driver_->start(job_, {&end_},
-                                        {[this](Address actor, Instant, const Event& event) {
-                                           if (const auto* range = event.as<event::Trained>())
-                                             trained += range->end - range->begin;
-                                           if (!event.as<event::StepFinished>()) return;
-                                           ++steps;
-                                           ++steps_of.at(actor.index);
-                                         },
-                                         {}});
+    const auto started =
+        driver_->start(job_, {&end_},
+                       {[this](Address actor, Instant, const Event& event, std::uint64_t) {
+                          if (const auto* range = event.as<event::Trained>())
+                            trained += range->end - range->begin;
+                          if (!event.as<event::StepFinished>()) return;
+                          ++steps;
+                          ++steps_of.at(actor.index);
+                        },
+                        {}});
     return started ? "" : started.error().text;
   }
   bool poll_until(const std::function<bool()>& condition) {

@@ -113,7 +113,7 @@ TEST_CASE("a pipeline whose node leaves returns when another node joins") {
   REQUIRE(gets_going(folder));
   nodes[2].process().signal(SIGINT);
   check_ends(nodes[2].process(), 0);
-  CHECK_THAT(nodes[2].process().err(), Contains("the workers here have left it"));
+  CHECK_THAT(nodes[2].process().err(), Contains("its actors here have left it"));
   Listener joined({kBin + "/leeway", "join", program.name(), "--listen", "127.0.0.1:0"});
   CHECK(program.prints("worker 3 continues at node " + joined.name()));
   // The other stage has stopped too, and is launched again on the same node.

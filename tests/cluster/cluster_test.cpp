@@ -165,7 +165,7 @@ TEST_CASE("Ctrl-C at a node lets its workers leave, and another node can take th
   REQUIRE(gets_going(folder / "run"));
   nodes[2].process().signal(SIGINT);
   check_ends(nodes[2].process(), 0);
-  CHECK_THAT(nodes[2].process().err(), Contains("the workers here have left it"));
+  CHECK_THAT(nodes[2].process().err(), Contains("its actors here have left it"));
   // A node with a shard stays.
   nodes[0].process().signal(SIGINT);
   CHECK(nodes[0].prints("ending now would lose the job"));

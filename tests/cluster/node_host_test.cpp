@@ -75,11 +75,11 @@ TEST_CASE("workers of a lost node continue on another node when they are launche
   REQUIRE(has_begun(cluster, kWorker1));
   cluster.kill_node(2);
   REQUIRE(cluster.wait_for<event::Evicted>(kScheduler, kWorker1));
-  cluster.node(1).launch(kWorker1, 2);
+  cluster.node(1).launch(address_of(kWorker1), 2);
   const int before = cluster.count<event::StepFinished>(address_of(kWorker1), kWorker1);
   REQUIRE(cluster.wait_for<event::StepFinished>(address_of(kWorker1), kWorker1, before + 10));
   CHECK(cluster.host(1).lives(address_of(kWorker1)));
-  CHECK(cluster.node(0).launch_of(kWorker1) == 2);
+  CHECK(cluster.node(0).launch_of(address_of(kWorker1)) == 2);
   check_all_trained(cluster.wait_for_end());
 }
 
@@ -87,7 +87,7 @@ TEST_CASE("the run starts before a worker whose node joins later, and the worker
   Cluster cluster(slow_plan(), {.place = "shards=1,workers=1,worker3=later"});
   cluster.start();
   REQUIRE(has_begun(cluster, kWorker0));
-  cluster.node(2).launch(kWorker3, 1);
+  cluster.node(2).launch(address_of(kWorker3), 1);
   CHECK(has_begun(cluster, kWorker3, 10));
   check_all_trained(cluster.wait_for_end());
   CHECK(cluster.evicted_for(kWorker3).empty());
@@ -117,7 +117,7 @@ TEST_CASE("workers of a silent node are evicted, and rejoin when it is heard aga
   REQUIRE(cluster.wait_for<event::Admitted>(kShard0, kWorker1, 2));
   check_all_trained(cluster.wait_for_end(), 100);
   CHECK(cluster.evicted_for(kWorker1) == "no sign of life of node b:4242 for 2 s");
-  CHECK(cluster.node(2).launch_of(kWorker1) == 1);
+  CHECK(cluster.node(2).launch_of(address_of(kWorker1)) == 1);
 }
 
 TEST_CASE("the loss of a shard's node ends the run with its name and the last snapshot") {
@@ -177,7 +177,7 @@ TEST_CASE("a worker that has left may return when it is launched again") {
   cluster.host(2).send(kScheduler, leave_of(kWorker1));
   REQUIRE(cluster.wait_for<event::Left>(kScheduler, kWorker1));
   const int steps = cluster.count<event::StepStarted>(address_of(kWorker1), kWorker1);
-  cluster.node(1).launch(kWorker1, 2);
+  cluster.node(1).launch(address_of(kWorker1), 2);
   CHECK(has_begun(cluster, kWorker1, steps + 10));
   check_all_trained(cluster.wait_for_end());
 }
@@ -208,7 +208,7 @@ TEST_CASE("a plan's faults happen on the nodes of their workers") {
   CHECK_THAT(cluster.evicted_for(kWorker0), Contains("worker 0 throws in iteration 10"));
   CHECK(cluster.evicted_for(kWorker1) == "fault of the plan: crash");
   CHECK(cluster.count<event::Admitted>(kShard0, kWorker1) >= 2);
-  CHECK(cluster.node(0).launch_of(kWorker1) == 2);
+  CHECK(cluster.node(0).launch_of(address_of(kWorker1)) == 2);
   CHECK(cluster.count<event::Admitted>(kShard0, kWorker2) == 1);
   CHECK(cluster.count<event::Left>(kScheduler, kWorker3) == 1);
 }
@@ -232,7 +232,7 @@ TEST_CASE("the end of an earlier launch is ignored") {
   cluster.start();
   REQUIRE(has_begun(cluster, kWorker1));
   cluster.kill_node(2);
-  cluster.node(1).launch(kWorker1, 2);
+  cluster.node(1).launch(address_of(kWorker1), 2);
   REQUIRE(cluster.wait_for<event::Admitted>(kShard0, kWorker1, 2));
   const int evicted = cluster.count<event::Evicted>(kScheduler, kWorker1);
   cluster.node(0).ended(address_of(kWorker1), 1, "long ago");
@@ -246,13 +246,13 @@ TEST_CASE("an order to end an earlier launch of a worker does not end its presen
   Cluster cluster(slow_plan(), {.place = "shards=1,workers=1+2"});
   cluster.start();
   REQUIRE(has_begun(cluster, kWorker1));
-  cluster.node(2).launch(kWorker1, 2);
+  cluster.node(2).launch(address_of(kWorker1), 2);
   REQUIRE(cluster.wait_for<event::Admitted>(kShard0, kWorker1, 2));
   const int steps = cluster.count<event::StepStarted>(address_of(kWorker1), kWorker1);
-  cluster.node(2).end_launch(kWorker1, 1, "it comes late");
+  cluster.node(2).end_launch(address_of(kWorker1), 1, "it comes late");
   REQUIRE(has_begun(cluster, kWorker1, steps + 10));
   CHECK(cluster.host(2).lives(address_of(kWorker1)));
-  cluster.node(2).end_launch(kWorker1, 2, "it is cut off");
+  cluster.node(2).end_launch(address_of(kWorker1), 2, "it is cut off");
   REQUIRE(cluster.wait_for<event::Evicted>(kScheduler, kWorker1, 2));
   check_all_trained(cluster.wait_for_end());
   CHECK(cluster.evicted_for(kWorker1) == "it is cut off");
@@ -262,9 +262,9 @@ TEST_CASE("an order for a launch that is not later than the present one is ignor
   Cluster cluster(slow_plan(), {.place = "shards=1,workers=1+2"});
   cluster.start();
   REQUIRE(has_begun(cluster, kWorker1));
-  cluster.node(1).launch(kWorker1, 3);
+  cluster.node(1).launch(address_of(kWorker1), 3);
   REQUIRE(cluster.wait_for<event::Admitted>(kShard0, kWorker1, 2));
-  cluster.node(2).launch(kWorker1, 2);
+  cluster.node(2).launch(address_of(kWorker1), 2);
   CHECK_FALSE(cluster.host(2).lives(address_of(kWorker1)));
   CHECK(cluster.node(2).node_of(address_of(kWorker1)) == NodeIndex(1));
   check_all_trained(cluster.wait_for_end());

@@ -173,10 +173,10 @@ TEST_CASE("a pipeline starts again when its lost stage continues on another node
   cluster.kill_node(2);
   REQUIRE(cluster.wait_for<event::Evicted>(kScheduler, kWorker2));
   const int before = finished(cluster, kWorker3), before2 = finished(cluster, kWorker2);
-  cluster.node(1).launch(kWorker3, 2);
+  cluster.node(1).launch(address_of(kWorker3), 2);
   REQUIRE(has_finished(cluster, kWorker3, before + 10));
   REQUIRE(has_finished(cluster, kWorker2, before2 + 10));
-  CHECK(cluster.node(0).launch_of(kWorker2) == 1);  // has never ended
+  CHECK(cluster.node(0).launch_of(address_of(kWorker2)) == 1);  // has never ended
   check_all_trained(cluster.wait_for_end());
 }
 
@@ -199,7 +199,7 @@ TEST_CASE("a pipeline leaves without a partial push, and all of its stages may r
   for (const WorkerId worker : {kWorker2, kWorker3})
     REQUIRE(cluster.wait_for<event::Left>(kScheduler, worker));
   const int before = finished(cluster, kWorker3);
-  for (const WorkerId worker : {kWorker2, kWorker3}) cluster.node(1).launch(worker, 2);
+  for (const WorkerId worker : {kWorker2, kWorker3}) cluster.node(1).launch(address_of(worker), 2);
   CHECK(has_finished(cluster, kWorker3, before + 5));
   const auto totals = cluster.wait_for_end();
   check_all_trained(totals);
@@ -211,7 +211,7 @@ TEST_CASE("only the pipeline of a stage waits for the stage's node to join") {
   cluster.start();
   REQUIRE(has_finished(cluster, kWorker0, 5));
   CHECK(finished(cluster, kWorker2) == 0);
-  cluster.node(2).launch(kWorker3, 1);
+  cluster.node(2).launch(address_of(kWorker3), 1);
   CHECK(has_finished(cluster, kWorker2, 5));
   check_all_trained(cluster.wait_for_end());
   CHECK(cluster.evicted_for(kWorker2).empty());

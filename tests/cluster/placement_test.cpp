@@ -57,6 +57,26 @@ TEST_CASE("shards and workers are distributed over the agents in turn") {
   CHECK(placement.workers == nodes({1, 2, 1, 2}));
 }
 
+TEST_CASE("a standby is on another node than its shard, and on another host if there is one") {
+  Plan plan = plan_of(3, 1);
+  plan.replicas = 2;
+  const auto standbys = [&](std::uint32_t agents, const std::string& place,
+                            const std::vector<std::string>& hosts = {}) {
+    const auto made = place_actors(agents, plan, place, hosts);
+    REQUIRE(made);
+    return made->standbys;
+  };
+  CHECK(standbys(0, "") == nodes({0, 0, 0}));
+  CHECK(standbys(1, "") == nodes({1, 1, 1}));
+  CHECK(standbys(2, "") == nodes({2, 1, 2}));
+  CHECK(standbys(3, "") == nodes({2, 3, 1}));
+  CHECK(standbys(3, "shards=0") == nodes({1, 2, 3}));
+  CHECK(standbys(3, "standbys=3,standby1=1") == nodes({3, 1, 3}));
+  CHECK(standbys(4, "", {"", "a", "a", "b", "b"}) == nodes({4, 3, 1}));
+  plan.replicas = 1;
+  CHECK(standbys(2, "").empty());
+}
+
 TEST_CASE("scheduler and monitor are on the program's node; a host is on no node") {
   const auto placement = placed(2, "");
   CHECK(placement.node_of(kScheduler) == kProgramNode);
@@ -120,7 +140,9 @@ TEST_CASE("items place stages like workers, in rows over several nodes") {
 
 TEST_CASE("an invalid item is refused with a remedy") {
   using Catch::Contains;
-  CHECK_THAT(error_of("scheduler=1"), Contains("\"scheduler=1\" begins with neither shard nor"));
+  CHECK_THAT(error_of("standby0=1"), Contains("the job has none; give --replicas 2 too"));
+  CHECK_THAT(error_of("scheduler=1"),
+             Contains("\"scheduler=1\" begins with neither shard, standby nor"));
   CHECK_THAT(error_of("worker=1"), Contains("is missing the number after \"worker\""));
   CHECK_THAT(error_of("worker1"), Contains("is missing the '=' after \"worker1\""));
   CHECK_THAT(error_of("worker1="), Contains("is missing the node after \"worker1=\""));

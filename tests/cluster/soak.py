@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 """Consecutive runs on clusters of local processes while nodes are killed, stopped, restarted, leave and join.
 
-usage: soak.py FOLDER_OF_PROGRAMS [--minutes 3] [--runs N] [--seed S]
+usage: soak.py FOLDER_OF_PROGRAMS [--minutes 3] [--runs N] [--seed S] [--replicas 1|2]
 
 Each run has its own cluster and seed. The seed determines the model (linear-regression, or a small MLP with two shards),
-the numbers of nodes and workers, the transport, TLS, the staleness, and the faults with their times and nodes. Node 1, with
-the shards and worker 0, has no fault, because a run does not survive its loss. Each run must train each sample of each epoch
-once and end by itself. Then all agents must be free and end on a signal. No process and no file in /dev/shm may be left.
+the numbers of nodes and workers, the transport, TLS, the staleness, and the faults with their times and nodes. In half of
+the runs each shard has a standby, and every node may have faults: one at a time, so that no shard loses both replicas. In
+the others node 1, with the shards and worker 0, has no fault, because a run does not survive its loss. Each run must train
+each sample of each epoch once and end by itself. Then all agents must be free and end on a signal. No process and no file
+in /dev/shm may be left.
 
 Repeats for the given minutes or N runs, and prints one line per run. The first failure ends the soak with exit code 1. It
 prints the seed, the log of every process, and the folder, which is kept. `--runs 1 --seed S` repeats a run, except for the
@@ -126,8 +128,9 @@ class Process:
 class Run:
     """One cluster and one job on it. `story` lists the random values and the faults."""
 
-    def __init__(self, bin_folder, seed, folder):
+    def __init__(self, bin_folder, seed, folder, replicas):
         self.bin = bin_folder
+        self.replicas = replicas
         self.folder = folder
         self.mark = f"{os.getpid()}-{seed}"
         self.random = random.Random(seed)
@@ -152,7 +155,14 @@ class Run:
         # Faults and their times, in percent of all samples; at most 80, so that they happen during the run.
         kinds = ["kill", "restart", "restart", "stop", "blink", "leave", "join", "join"]
         self.due = sorted((pick.uniform(5, 80), pick.choice(kinds)) for _ in range(pick.randint(2, 8)))
-        self.story = [f"{self.node_count} nodes, {self.transport}{' with TLS' if self.tls else ''}, {' '.join(self.flags[:8])}"]
+        self.replicas = pick.choice([1, 2]) if self.replicas is None else self.replicas
+        if self.replicas > 1:
+            self.node_count = max(self.node_count, 3)
+            self.flags[self.flags.index("--place") + 1] = "worker0=0"
+            self.flags += ["--replicas", "2"]
+        self.settled_at = 0.0  # the latest fault has been noticed
+        self.story = [f"{self.node_count} nodes, {self.transport}{' with TLS' if self.tls else ''}, {' '.join(self.flags[:8])}, "
+                      f"replicas {self.replicas}"]
 
     def start(self, name, *arguments):
         if self.tls:
@@ -192,14 +202,29 @@ class Run:
         found = re.findall(r'"samples": ?(\d+)', metrics.read_text()) if metrics.exists() else []
         return 100 * max(map(int, found), default=0) / (self.epochs * SAMPLES)
 
+    def can_lose_a_node(self):
+        """Whether the loss of any node loses no shard: each has two replicas, as far as the scheduler knows."""
+        if self.replicas == 1:
+            return True
+        if time.monotonic() < self.settled_at:
+            return False
+        events = self.folder / "run/events.jsonl"
+        lacking = set()
+        for line in events.read_text().splitlines() if events.exists() else []:
+            found = re.search(r'"event":"(primary_lost|standby_lost|standby_in_sync)","shard":(\d+)', line)
+            if found:
+                (lacking.discard if found[1] == "standby_in_sync" else lacking.add)(found[2])
+        return not lacking
+
     def cause(self, kind):
-        """Causes a fault of a node without a shard, or starts a node that joins."""
+        """Causes a fault of a node, or starts a node that joins."""
+        seconds = 0
         if kind == "join":
             joined = self.start(f"joins{len(self.agents)}", *self.joining)
             self.agents.append(joined)
             joined.address()  # from then on it handles signals
             return kind
-        able = [agent for agent in self.agents[1:] if not (agent.has_ended() or agent.killed or agent.interrupted)]
+        able = [agent for agent in self.agents[1 if self.replicas == 1 else 0:] if not (agent.has_ended() or agent.killed or agent.interrupted)]
         if not able:
             return f"no node to {kind}"
         agent = self.random.choice(able)
@@ -214,7 +239,9 @@ class Run:
         if kind == "leave":
             agent.end()
         if kind in ("stop", "blink"):  # for longer than the silence, or for less
-            agent.stop(self.random.uniform(1.2, 2.5) * SILENCE if kind == "stop" else self.random.uniform(0.1, 0.6) * SILENCE)
+            seconds = self.random.uniform(1.2, 2.5) * SILENCE if kind == "stop" else self.random.uniform(0.1, 0.6) * SILENCE
+            agent.stop(seconds)
+        self.settled_at = time.monotonic() + (seconds + 1.5 * SILENCE if seconds else 1)
         return f"{kind} {agent.name}"
 
     def watch(self):
@@ -223,7 +250,7 @@ class Run:
             for process in self.processes:
                 process.resume_when_due()
             percent = self.percent()
-            while self.due and self.due[0][0] <= percent:
+            while self.due and self.due[0][0] <= percent and self.can_lose_a_node():
                 self.story.append(f"{self.cause(self.due.pop(0)[1])} at {percent:.0f}%")
             if time.monotonic() > until:
                 raise Failed(f"the program has not ended within {4 * PATIENCE} s")
@@ -290,9 +317,9 @@ class Run:
             raise Failed(f"left in /dev/shm: {shared_memory() - memory}")
 
 
-def run_once(bin_folder, seed):
+def run_once(bin_folder, seed, replicas):
     folder = Path(tempfile.mkdtemp(prefix="leeway-soak-"))
-    run = Run(bin_folder, seed, folder)
+    run = Run(bin_folder, seed, folder, replicas)
     began = time.monotonic()
     try:
         run.go()
@@ -315,13 +342,14 @@ def main():
     parser.add_argument("--minutes", type=float, default=3, help="no run starts later [3]")
     parser.add_argument("--runs", type=int, help="number of runs, instead of minutes")
     parser.add_argument("--seed", type=int, default=secrets.randbelow(1_000_000), help="of the first run; later runs add 1")
+    parser.add_argument("--replicas", type=int, choices=[1, 2], help="of each shard in every run; otherwise drawn")
     arguments = parser.parse_args()
     bin_folder = arguments.programs.resolve()
     until = time.monotonic() + 60 * arguments.minutes
     for done in itertools.count():
         if done > 0 and (done >= arguments.runs if arguments.runs else time.monotonic() >= until):
             break
-        if not run_once(bin_folder, arguments.seed + done):
+        if not run_once(bin_folder, arguments.seed + done, arguments.replicas):
             sys.exit(1)
     print(f"{done} runs passed")
 

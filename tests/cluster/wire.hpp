@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "cluster/local_node.hpp"
+#include "cluster/record_filter.hpp"
 #include "messages/envelope.hpp"
 #include "messages/event_queries.hpp"
 #include "tests/cluster/sample_counts.hpp"
@@ -90,6 +91,14 @@ class Cluster : public Audience {
     LW_CHECK(violation_.empty(), violation_);
     return *totals_;
   }
+  /// Waits until the monitor has reported this change of a shard's replicas `times` times.
+  bool wait_for_change(msg::ReplicasChanged::Change change, int times = 1) {
+    const bool changed = wait([&] { return changes_[change] >= times || totals_; });
+    std::lock_guard lock(mutex_);
+    if (!changed) UNSCOPED_INFO(violation_);
+    if (totals_) UNSCOPED_INFO(totals_->end.text);
+    return changed && changes_[change] >= times;
+  }
   std::string evicted_for(WorkerId worker) {
     std::lock_guard lock(mutex_);
     return evicted_[worker];
@@ -103,6 +112,11 @@ class Cluster : public Audience {
   void evicted(WorkerId worker, const msg::Evicted& evicted) override {
     std::lock_guard lock(mutex_);
     evicted_[worker] = evicted.reason;
+  }
+  void replicas_changed(const msg::ReplicasChanged& changed) override {
+    std::lock_guard lock(mutex_);
+    ++changes_[changed.change];
+    changed_.notify_all();
   }
   void ended(const RunTotals& totals) override {
     std::lock_guard lock(mutex_);
@@ -125,8 +139,9 @@ class Cluster : public Audience {
     made.node.placement = placement;
     made.node.self = NodeIndex(node);
     made.node.names = {"program:1", "a:4242", "b:4242", "c:4242"};
-    made.observers.on_event = [this](Address actor, Instant at, const Event& event) {
-      happened(actor, at, event);
+    made.observers.on_event = [this](Address actor, Instant at, const Event& event,
+                                     std::uint64_t record) {
+      if (records_.is_new(actor, record)) happened(actor, at, event);
     };
     made.node.send = [this, node](NodeIndex to_node, Address from, Address to, Message message) {
       send(node, to_node.value(), {from, to, std::move(message)});
@@ -134,8 +149,8 @@ class Cluster : public Audience {
     made.node.on_end = [this, node](Address actor, std::uint32_t launch, const EndReason& reason) {
       to_others(node, [&](NodeHost& other) { other.ended(actor, launch, reason); });
     };
-    made.node.on_launch = [this, node](WorkerId worker, std::uint32_t launch) {
-      to_others(node, [&](NodeHost& other) { other.moved(worker, NodeIndex(node), launch); });
+    made.node.on_launch = [this, node](Address actor, std::uint32_t launch) {
+      to_others(node, [&](NodeHost& other) { other.moved(actor, NodeIndex(node), launch); });
     };
     return made;
   }
@@ -201,12 +216,14 @@ class Cluster : public Audience {
   std::mutex ending_mutex_;
   std::vector<Wire> wires_;
 
+  RecordFilter records_;
   std::mutex mutex_;
   std::condition_variable changed_;
   SampleCounts checker_;
   std::string violation_;
   std::map<std::tuple<Address, std::size_t, WorkerId>, int> events_;  // by index of the type
   std::map<WorkerId, std::string> evicted_;
+  std::map<msg::ReplicasChanged::Change, int> changes_;
   int evaluations_ = 0;
   std::optional<RunTotals> totals_;
 

@@ -55,9 +55,9 @@ TEST_CASE("an error in a message between hosts names the field") {
   CHECK_THAT(refused([](auto& ask) { ask.data.labels = 0; }), Contains("data.labels is 0"));
   CHECK_THAT(refused([](auto& ask) { ask.data.train_samples = -1; }),
              Contains("data.train_samples is -1"));
-  CHECK(error_of(node::Moved{WorkerId(65536), 1, 1}) ==
-        "moved: worker is 65536, must be below 65536");
-  CHECK(error_of(node::Moved{WorkerId(0), 4096, 1}) == "moved: node is 4096, must be below 4096");
+  CHECK(error_of(node::Moved{worker(65536), 1, 1}) ==
+        "moved: actor.index is 65536, must be below 65536");
+  CHECK(error_of(node::Moved{worker(0), 4096, 1}) == "moved: node is 4096, must be below 4096");
   CHECK(error_of(node::Ended{{RoleKind::shard, 4096}, 1, ""}) ==
         "ended: actor.index is 4096, must be below 4096");
   const auto other =

@@ -33,7 +33,7 @@ TEST_CASE("a run that loses its monitor stops with a checkpoint") {
   FullTerminal terminal;
   LocalNode::Options options;
   options.node.placement = *place_actors(0, plan, "");
-  options.observers.on_event = [&](Address, Instant, const Event& event) {
+  options.observers.on_event = [&](Address, Instant, const Event& event, std::uint64_t) {
     if (const auto* written = event.as<event::CheckpointWritten>()) last = written->number;
   };
   LocalNode host(job, {&terminal}, std::move(options));

@@ -201,12 +201,31 @@ TEST_CASE("faults of workers happen on their simulated nodes") {
   CHECK(observed.count<event::StepFinished>(kWorker1) > 200);
 }
 
+TEST_CASE(
+    "in a simulated cluster, nodes with the replicas of a shard are lost one after the other") {
+  Plan plan = plan_with({{node(1), 0.05, 0, plan::Crash{0.01}},
+                         {node(2), 0.2, 0, plan::Crash{0.01}},
+                         {node(3), 0.35, 0, plan::Freeze{0.1}}});
+  plan.replicas = 2;
+  plan.simulated->agents = 3;
+  plan.simulated->place = "shards=1,standbys=2,workers=0";
+  run_well(plan);
+}
+
+TEST_CASE("in a simulated cluster, a node with a shard leaves when its standby has taken over") {
+  Plan plan = plan_with({{node(1), 0.05, 0, plan::Leaves{}}});
+  plan.replicas = 2;
+  plan.simulated->agents = 3;
+  plan.simulated->place = "shards=1,standbys=2,workers=0";
+  run_well(plan);
+}
+
 TEST_CASE("a launch that happens twice is a violation") {
   const auto observers = std::make_shared<Observers>();
-  WorkerLaunches launches(observers);
-  launches.start(kWorker1, 1);
-  launches.begin(kWorker1, 2, 1, {});
-  CHECK_THROWS_WITH(launches.begin(kWorker1, 2, 2, {}), Contains("launch 2 follows launch 2"));
+  Launches launches(observers);
+  launches.start(worker(1), 1);
+  launches.begin(worker(1), 2, 1, {});
+  CHECK_THROWS_WITH(launches.begin(worker(1), 2, 2, {}), Contains("launch 2 follows launch 2"));
 }
 
 TEST_CASE("faults of nodes name nodes, and only those of a simulated cluster") {

@@ -49,6 +49,7 @@ class CoordinatedProgram final : public Coordinator::Site {
     answer.version = ask().version;
     answer.cores = 8;
     answer.busy = busy;
+    answer.arithmetic = arithmetic;
     receive(peer, answer);
   }
   void report(std::uint32_t peer, std::uint32_t node, node::LinkState::State state) {
@@ -74,17 +75,17 @@ class CoordinatedProgram final : public Coordinator::Site {
     });
     return taken;
   }
-  /// "2/3": worker 2, launch 3.
+  /// "2/3": worker 2, launch 3. "standby0/2": a standby.
   std::vector<std::string> begun(std::uint32_t peer) {
     std::vector<std::string> launches;
     for (const auto& one : take<node::Launch>(peer))
-      launches.push_back(concat(one.worker, '/', one.launch));
+      launches.push_back(launch_text(one.actor, one.launch));
     return launches;
   }
   std::vector<std::string> ended(std::uint32_t peer) {
     std::vector<std::string> launches;
     for (const auto& one : take<node::EndLaunch>(peer)) {
-      launches.push_back(concat(one.worker, '/', one.launch));
+      launches.push_back(launch_text(one.actor, one.launch));
       reason = one.reason;
     }
     return launches;
@@ -99,7 +100,8 @@ class CoordinatedProgram final : public Coordinator::Site {
   std::set<PeerId> ended_connections;
   std::map<NodeIndex, std::string> unlinked, lost_nodes;
   std::set<WorkerId> asked_to_leave;
-  std::map<ShardId, std::string> lost_shards;
+  std::map<Address, std::string> lost_actors;
+  std::string arithmetic;  // of the next node that answers
 
  private:
   static std::vector<std::string> names(std::uint32_t agents) {
@@ -127,14 +129,18 @@ class CoordinatedProgram final : public Coordinator::Site {
   void link(NodeIndex, PeerId, const std::string&) override {}
   void unlink(NodeIndex node, const std::string& why) override { unlinked[node] = why; }
   void begin() override {}
-  void launch(WorkerId worker, std::uint32_t launch) override {
-    own_launches.push_back(concat(worker, '/', launch));
+  void launch(Address actor, std::uint32_t launch) override {
+    own_launches.push_back(launch_text(actor, launch));
   }
-  void end_launch(WorkerId worker, std::uint32_t launch, const std::string&) override {
-    own_launches.push_back(concat("end ", worker, '/', launch));
+  void end_launch(Address actor, std::uint32_t launch, const std::string&) override {
+    own_launches.push_back(concat("end ", launch_text(actor, launch)));
   }
   void ask_to_leave(WorkerId worker) override { asked_to_leave.insert(worker); }
-  void report_lost(ShardId shard, const std::string& why) override { lost_shards[shard] = why; }
+  void report_lost(Address actor, const std::string& why) override { lost_actors[actor] = why; }
+  static std::string launch_text(Address actor, std::uint32_t launch) {
+    const std::string name = actor.kind == RoleKind::worker ? concat(actor.index) : spelled(actor);
+    return concat(name, '/', launch);
+  }
 
   std::shared_ptr<const Job> job_;
 

@@ -212,9 +212,9 @@ TEST_CASE("shards that cannot exchange the norms of rounds are reported to the s
   program.run(norms);
   program.report(1, 2, LinkState::silent);
   program.pass(seconds(11));
-  REQUIRE(program.lost_shards.size() == (norms ? 1u : 0u));
+  REQUIRE(program.lost_actors.size() == (norms ? 1u : 0u));
   if (norms)
-    CHECK_THAT(program.lost_shards.begin()->second, Contains("cannot be reached from node"));
+    CHECK_THAT(program.lost_actors.begin()->second, Contains("cannot be reached from node"));
 }
 
 TEST_CASE("reports about connections of unknown nodes are ignored") {
@@ -244,9 +244,9 @@ TEST_CASE("the workers of a node that leaves are asked to leave, and then it is 
   program.run();
   program.receive(2, node::Leaving{});
   CHECK(program.asked_to_leave == std::set{WorkerId(1), WorkerId(3)});
-  program.coordinator.left(WorkerId(3));
+  program.coordinator.on_event(event::Left{WorkerId(3)});
   CHECK(program.take<node::Left>(2).empty());
-  program.coordinator.left(WorkerId(1));
+  program.coordinator.on_event(event::Left{WorkerId(1)});
   CHECK(program.take<node::Left>(2).size() == 1);
   program.receive(2, node::Done{});
   program.offer(3);

@@ -25,6 +25,7 @@ class CountingHost final : public ActorHost {
   void kill(Address, const EndReason&) override {}
   void restart(Address, std::shared_ptr<Role>) override {}
   void forget(Address, const EndReason&) override {}
+  void report_link(Address) override {}
   bool lives(Address) const override { return true; }
 };
 
@@ -46,7 +47,7 @@ class NodeOne {
     routes.on_message(peer, address_of(kWorker1), kShard0, encode({.body = msg::Leave{kWorker1}}));
   }
   void moved(PeerId peer, std::uint32_t node_number, std::uint32_t launch) {
-    routes.on_notice(peer, {7, node::Moved{kWorker1, node_number, launch}});
+    routes.on_notice(peer, {7, node::Moved{address_of(kWorker1), node_number, launch}});
   }
 
   std::vector<PeerId> sent_to;

@@ -42,7 +42,8 @@ TEST_CASE(
   const bool leaves = GENERATE(true, false);
   if (leaves) {
     program.receive(2, node::Leaving{});
-    for (const std::uint32_t worker : {1, 3}) program.coordinator.left(WorkerId(worker));
+    for (const std::uint32_t worker : {1, 3})
+      program.coordinator.on_event(event::Left{WorkerId(worker)});
     program.receive(2, node::Done{});
     program.coordinator.gone(PeerId(2), "its process ended");
     program.pass(seconds(9));

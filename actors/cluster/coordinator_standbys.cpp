@@ -1,0 +1,190 @@
+// Coordinator: the standbys of shards, and nodes with shards that leave.
+#include <algorithm>
+#include <utility>
+
+#include "actors/cluster/coordinator.hpp"
+#include "core/text.hpp"
+
+namespace leeway {
+namespace {
+
+/// "10.0.0.7" of "10.0.0.7:4242".
+std::string host_of(const std::string& name) {
+  return name.substr(0, name.rfind(':'));
+}
+
+}  // namespace
+
+std::vector<std::string> Coordinator::hosts() const {
+  std::vector<std::string> all;
+  for (const Node& node : nodes_) all.push_back(host_of(node.name));
+  return all;
+}
+
+// ---- before the start ----
+
+void Coordinator::check_replicas() {
+  const auto hosts = this->hosts();
+  std::vector<std::string> together;
+  for (std::uint32_t i = 0; i < replicas_.size(); ++i) {
+    const NodeIndex primary = placement_.shards[i], there = placement_.standbys[i];
+    if (arithmetic_of(primary) != arithmetic_of(there)) {
+      const NodeIndex blamed = there == kProgramNode ? primary : there;
+      nodes_[blamed.value()].problem =
+          concat("would compute other results for ", shard(i), " than node ",
+                 name_of(blamed == there ? primary : there), ": it has ", arithmetic_of(blamed),
+                 ", the other ", arithmetic_of(blamed == there ? primary : there),
+                 "; place shard and standby on machines of the same type with --place standby", i,
+                 "=NODE, or give --replicas 1");
+      continue;
+    }
+    if (hosts[primary.value()] == hosts[there.value()])
+      together.push_back(concat(shard(i), primary == there ? " (one process)" : ""));
+  }
+  if (!together.empty())
+    site_.say(concat("warning: both replicas of ", join(together, ", "),
+                     " are on one machine, whose loss ends the run; name nodes of other machines "
+                     "with --nodes, or place the standbys there with --place"));
+}
+
+// ---- changes ----
+
+void Coordinator::standby_lost(const event::StandbyLost& lost) {
+  if (replicas_[lost.shard.value()].standby_launch != lost.launch) return;  // replaced already
+  // It may live, and only be unreachable.
+  if (placement_.standbys[lost.shard.value()] != kNowhere)
+    end_actor(standby_of(lost.shard), "the scheduler has given it up");
+  replace_standby(lost.shard);
+}
+
+void Coordinator::took_over(const event::StandbyTookOver& promoted) {
+  const std::uint32_t shard = promoted.shard.value();
+  Replicas& replicas = replicas_[shard];
+  if (replicas.standby_launch != promoted.launch) return;
+  placement_.shards[shard] = placement_.standbys[shard];
+  replicas.primary_launch = promoted.launch + 1;
+  replace_standby(promoted.shard);
+  // Other workers than before may need a node that theirs does not hear.
+  for (auto& [nodes, outage] : outages_) outage.handled = false;
+  resume_cut_off();
+}
+
+void Coordinator::in_sync(const event::StandbyInSync& seeded) {
+  Replicas& replicas = replicas_[seeded.shard.value()];
+  if (replicas.standby_launch != seeded.launch) return;
+  replicas.in_sync = true;
+  replicas.since = site_.now_ns();
+  move_replicas();
+}
+
+void Coordinator::ended(Address actor, std::uint32_t launch) {
+  if (phase_ != Phase::running || actor.kind != RoleKind::standby ||
+      actor.index >= replicas_.size())
+    return;
+  const Replicas& replicas = replicas_[actor.index];
+  // The scheduler decides about standbys that are in sync.
+  if (!replicas.in_sync && replicas.standby_launch == launch) replace_standby(ShardId(actor.index));
+}
+
+void Coordinator::lose_standbys(NodeIndex node) {
+  if (phase_ != Phase::running) return;
+  for (std::uint32_t i = 0; i < replicas_.size(); ++i)
+    if (placement_.standbys[i] == node && !replicas_[i].in_sync) replace_standby(ShardId(i));
+}
+
+void Coordinator::replace_standby(ShardId shard) {
+  Replicas& replicas = replicas_[shard.value()];
+  replicas.last = std::exchange(placement_.standbys[shard.value()], kNowhere);
+  const std::int64_t now = site_.now_ns();
+  // A loss after a long time is not a repeated one.
+  if (replicas.in_sync && now - replicas.since > options_.call_again_most.ns) replicas.again = {};
+  replicas.in_sync = false;
+  replicas.moves = false;
+  replicas.due = now + replicas.again.ns;
+  replicas.again = std::clamp(Duration{2 * replicas.again.ns}, options_.standby_again,
+                              std::max(options_.standby_again, options_.call_again_most));
+  launch_standbys();
+  move_replicas();
+  let_go();
+}
+
+void Coordinator::end_actor(Address actor, const std::string& reason) {
+  const NodeIndex there = placement_.node_of(actor);
+  const Replicas& replicas = replicas_[actor.index];
+  const std::uint32_t launch =
+      actor.kind == RoleKind::shard ? replicas.primary_launch : replicas.standby_launch;
+  if (there == kProgramNode) return site_.end_launch(actor, launch, reason);
+  const Node& node = nodes_[there.value()];
+  if (node.step == Step::running) send(node, node::EndLaunch{actor, launch, reason});
+}
+
+// ---- new standbys ----
+
+std::optional<NodeIndex> Coordinator::node_for_standby_of(ShardId shard) const {
+  const NodeIndex primary = placement_.shards[shard.value()];
+  const bool is_only = options_.names.size() <= 2;  // the nodes of the job
+  std::vector<NodeIndex> candidates;
+  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    const NodeIndex index = index_of(i);
+    const Node& node = nodes_[i];
+    const bool is_ready = index == kProgramNode ? options_.placement.replicas_on(kProgramNode) > 0
+                                                : node.step == Step::running && !node.leaves &&
+                                                      node.silent_since == 0;
+    if (!is_ready || (index == primary && !is_only) || outages_.contains({index, primary}) ||
+        outages_.contains({primary, index}) || arithmetic_of(index) != arithmetic_of(primary))
+      continue;
+    candidates.push_back(index);
+  }
+  if (candidates.empty()) return std::nullopt;
+  // The cause of its loss may still be there.
+  if (candidates.size() > 1) std::erase(candidates, replicas_[shard.value()].last);
+  return node_for_standby(shard, placement_, candidates, hosts());
+}
+
+bool Coordinator::lacks_standby() const {
+  for (std::uint32_t i = 0; i < replicas_.size(); ++i)
+    if (placement_.standbys[i] == kNowhere && !node_for_standby_of(ShardId(i))) return true;
+  return false;
+}
+
+void Coordinator::launch_standbys() {
+  for (std::uint32_t i = 0; i < replicas_.size(); ++i) {
+    Replicas& replicas = replicas_[i];
+    if (placement_.standbys[i] != kNowhere || site_.now_ns() < replicas.due) continue;
+    const auto node = node_for_standby_of(ShardId(i));
+    if (!node) continue;
+    placement_.standbys[i] = *node;
+    order_launch(standby(i), *node, ++replicas.standby_launch);
+    site_.say(concat("a standby of ", shard(i), " begins at node ", name_of(*node)));
+  }
+}
+
+// ---- nodes that leave ----
+
+void Coordinator::move_replicas() {
+  const auto leaves = [&](NodeIndex node) {
+    return node != kNowhere && nodes_[node.value()].leaves;
+  };
+  for (std::uint32_t i = 0; i < replicas_.size(); ++i) {
+    Replicas& replicas = replicas_[i];
+    const NodeIndex primary = placement_.shards[i], there = placement_.standbys[i];
+    if (replicas.moves || there == kNowhere) continue;
+    const bool can_take_over = replicas.in_sync && leaves(primary) && !leaves(there);
+    if (!can_take_over && !leaves(there)) continue;
+    replicas.moves = true;
+    end_actor(can_take_over ? shard(i) : standby(i), "its node leaves");
+  }
+}
+
+void Coordinator::let_go() {
+  for (std::size_t i = 1; i < nodes_.size(); ++i) {
+    Node& node = nodes_[i];
+    const bool has_replica = !replicas_.empty() && placement_.replicas_on(index_of(i)) > 0;
+    if (node.step != Step::running || !node.leaves || !node.leaving.empty() || has_replica ||
+        std::exchange(node.may_go, true))
+      continue;
+    send(node, node::Left{});
+  }
+}
+
+}  // namespace leeway

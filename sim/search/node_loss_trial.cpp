@@ -1,0 +1,123 @@
+#include "sim/search/node_loss_trial.hpp"
+
+#include <algorithm>
+#include <memory>
+#include <set>
+#include <vector>
+
+#include "core/text.hpp"
+#include "sim/cluster/node.hpp"
+#include "sim/cluster/simulation.hpp"
+#include "sim/search/dice.hpp"
+
+namespace leeway::sim {
+namespace {
+
+constexpr std::uint64_t kNodeLossStream = 0x6e6c6f73;
+
+/// Disturbs one node after the other, each when all standbys are in sync.
+class NodeLosses {
+ public:
+  explicit NodeLosses(const std::shared_ptr<const Job>& job)
+      : silence_(static_cast<double>(World(*job->plan.simulated).detection.ns) * 1e-9),
+        rng_(Rng::stream(job->plan.seed, kNodeLossStream)) {
+    SimulationOptions options;
+    options.on_event = [this](Address, Instant, const Event& event) { observe(event); };
+    simulation_ =
+        std::make_unique<ClusterSimulation>(job, std::vector<Audience*>{}, std::move(options));
+  }
+
+  Trial run() {
+    Trial trial = watch(*simulation_);
+    trial.losses = losses_;
+    return trial;
+  }
+
+ private:
+  void observe(const Event& event) {
+    if (const auto* lost = event.as<event::PrimaryLost>()) lacking_.insert(lost->shard);
+    if (const auto* lost = event.as<event::StandbyLost>()) lacking_.insert(lost->shard);
+    if (const auto* seeded = event.as<event::StandbyInSync>()) lacking_.erase(seeded->shard);
+    if (!std::exchange(has_begun_, true)) look_later();
+  }
+  /// In virtual time, as a multiple of the silence limit.
+  double some(double most) { return uniform(rng_, 0, most) * silence_; }
+  void look_later() {
+    simulation_->after(time_of(some(2), 1), [this] {
+      look();
+      if (!simulation_->ended()) look_later();
+    });
+  }
+  void look() {
+    const Instant now = simulation_->now();
+    if (now < quiet_until_ || !lacking_.empty() || rng_.one_in(3)) return;
+    const std::uint32_t node = between(rng_, 1, simulation_->last_node());
+    const SimulatedAgent& process = simulation_->node(node);
+    if (process.has_ended() || process.is_frozen() || !process.part() ||
+        !process.part()->has_started() || process.role().is_leaving())
+      return;
+    ++losses_;
+    const double lasts = some(rng_.one_in(2) ? 1 : 8);
+    simulation_->inject(fault_of(node, lasts));
+    // The loss must be noticed before the next one.
+    quiet_until_ = now + time_of(lasts + 5 * silence_, 1);
+  }
+  plan::Fault fault_of(std::uint32_t number, double lasts) {
+    const Address node{RoleKind::node, number};
+    plan::Fault fault{node, 0.0, 0, plan::Crash{lasts}};
+    const std::uint32_t last = simulation_->last_node();
+    const std::uint32_t other = (number + between(rng_, 1, last)) % (last + 1);
+    const Address peer{RoleKind::node, other};
+    switch (rng_.below(8)) {
+      case 0:
+      case 1:
+        fault.kind = plan::Freeze{lasts};
+        break;
+      case 2:
+        fault.kind = plan::Leaves{};
+        // It joins again when it has left.
+        simulation_->after(time_of(20 * silence_, 1), [this, number, node] {
+          if (simulation_->node(number).has_ended() && !simulation_->ended())
+            simulation_->inject({node, 0.0, 0, plan::Joins{}});
+        });
+        break;
+      case 3:
+        fault.kind = plan::Breaks{peer, lasts};
+        break;
+      case 4:
+        fault.kind = plan::Silence{peer, lasts};
+        break;
+      default:
+        break;
+    }
+    return fault;
+  }
+
+  const double silence_;  // limit, in seconds
+  Rng rng_;
+  std::set<ShardId> lacking_;  // shards without a standby in sync
+  bool has_begun_ = false;
+  Instant quiet_until_;
+  std::uint64_t losses_ = 0;
+  std::unique_ptr<ClusterSimulation> simulation_;
+};
+
+}  // namespace
+
+Trial try_node_losses(Plan plan, const MakeJob& make) {
+  plan.replicas = 2;
+  plan::World& world = *plan.simulated;
+  world.agents = std::max(world.agents, 3u);
+  // One pipeline is with the program, so that the run can always go on.
+  world.place.clear();
+  for (std::uint32_t stage = 0; stage < plan.pipeline.stages; ++stage)
+    world.place += concat(stage > 0 ? "," : "", spelled(worker(stage)), "=0");
+  std::erase_if(plan.faults, [&](const plan::Fault& fault) {
+    return fault.actor.kind != RoleKind::worker || fault.actor.index < plan.pipeline.stages;
+  });
+  const auto job = make(plan, {});
+  if (!job) return {.property = "the plan is valid", .report = job.error().text};
+  return NodeLosses(*job).run();
+}
+
+}  // namespace leeway::sim
