@@ -159,6 +159,17 @@ int parse_and_run(int argc, char** argv) {
       ->capture_default_str();
   add_switch(*fuzz, "--clusters", clusters, "Only runs on simulated nodes, not one in four");
   add_value(*fuzz, "--out", out, "Folder for the plans that fail [current folder]");
+  auto* atlas = app.add_subcommand("atlas", "Tables of what a run survives");
+  auto* crashes = atlas->add_subcommand(
+      "crashes", "Simulate the loss of each process after each message that it sends");
+  atlas->require_subcommand(1);
+  std::uint64_t second = 2000, atlas_seed = 1;
+  add_value(*crashes, "PLAN", target, "Name of a scenario, or a plan file")->required();
+  add_value(*crashes, "--second", second, "Further runs, with a second loss during the recovery")
+      ->capture_default_str();
+  add_value(*crashes, "--seed", atlas_seed, "Seed of these runs")->capture_default_str();
+  add_value(*crashes, "--threads", threads, "Concurrent runs; 0 is one per core")
+      ->capture_default_str();
   auto* calibrate = app.add_subcommand(
       "calibrate", "Measure this machine with a scenario's model, for simulations");
   std::string model = "fashion-mlp", world = "world.toml";
@@ -198,10 +209,10 @@ int parse_and_run(int argc, char** argv) {
   const std::string first = argv[1];
   if (std::find(cluster_commands.begin(), cluster_commands.end(), first) != cluster_commands.end())
     return leeway::run_node_program(argc, argv);
-  std::vector<std::string> known = {"list",      "describe",  "settings",    "run",
-                                    "fuzz",      "calibrate", "cert",        "schedule",
-                                    "partition", "sample",    "checkpoints", "resume",
-                                    "evaluate",  "predict",   "export",      "messages"};
+  std::vector<std::string> known = {"list",   "describe",    "settings", "run",      "atlas",
+                                    "fuzz",   "calibrate",   "cert",     "schedule", "partition",
+                                    "sample", "checkpoints", "resume",   "evaluate", "predict",
+                                    "export", "messages"};
   known.insert(known.end(), cluster_commands.begin(), cluster_commands.end());
   if (!first.starts_with('-') && std::find(known.begin(), known.end(), first) == known.end()) {
     std::cerr << "leeway: unknown command \"" << first << '"' << leeway::suggest(first, known)
@@ -226,6 +237,9 @@ int parse_and_run(int argc, char** argv) {
     if (!out.empty()) args.insert(args.end(), {"--out", out});
     return cli::fuzz(target, seeds, args);
   }
+  if (crashes->parsed())
+    return cli::run(target, {"--crash-atlas", std::to_string(second), "--seed",
+                             std::to_string(atlas_seed), "--threads", std::to_string(threads)});
   if (calibrate->parsed()) return cli::run(model, {"--calibrate", world});
   if (sample->parsed()) return cli::sample(run_folder, sampling);
   if (evaluate->parsed()) return cli::evaluate(evaluate_command);

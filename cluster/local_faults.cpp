@@ -6,8 +6,8 @@
 namespace leeway {
 namespace {
 
-/// A replica returns as a standby, soon after the earlier standby has taken over.
-constexpr Duration kTakeOverTime = milliseconds(10);
+/// A replica returns as a standby when the earlier standby has taken over; looks again after this.
+constexpr Duration kLookAgain = milliseconds(10);
 
 Duration of_seconds(double seconds) {
   return nanoseconds(static_cast<std::int64_t>(seconds * 1e9));
@@ -79,7 +79,7 @@ void LocalFaults::return_actor(Address actor) {
   }
   const Address standby = standby_of(ShardId(actor.index));
   if (!host_->lives(standby)) return on_return_(standby);
-  orders_.after(kTakeOverTime, [this, actor] { return_actor(actor); });
+  orders_.after(kLookAgain, [this, actor] { return_actor(actor); });
 }
 
 }  // namespace leeway

@@ -9,8 +9,8 @@ namespace leeway {
 
 /// This machine and process, without a job. `tls`: the process's TLS folder; empty: none.
 node::Machine this_machine(const std::string& tls);
-/// What determines the last bits of what a shard of the plan computes on this machine, for people:
-/// "x86-64-v4 instructions". Replicas of a shard need the same.
+/// Names the arithmetic with which shards of the plan compute on this machine, for people:
+/// "x86-64-v4 instructions". Replicas of a shard need the same one, to compute the same bits.
 std::string arithmetic_of(const Plan& plan);
 
 }  // namespace leeway

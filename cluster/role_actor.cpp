@@ -1,5 +1,7 @@
 #include "cluster/role_actor.hpp"
 
+#include <stdexcept>
+
 #include "kernels/threads.hpp"
 
 namespace leeway::cluster {
@@ -129,6 +131,9 @@ void RoleActor::take_over(Address address) {
   caf::actor earlier;
   {
     std::lock_guard lock(host_->mutex);
+    // A kill that was ordered during this handler comes first.
+    if (!host_->actors.contains(address_) || host_->end_reasons.contains(address_))
+      throw std::runtime_error("it was ended before it could take over");
     const auto self = host_->actors.extract(address_).mapped();
     earlier = std::exchange(host_->actors[address], self);
     host_->addresses[self->address()] = address;

@@ -69,6 +69,8 @@ void check(const Ask& message) {
     wire::require_below(node, nodes, "node of a shard");
   for (const std::uint32_t node : message.workers)
     if (node != kNoNode) wire::require_below(node, nodes, "node of a worker");
+  for (const std::uint32_t node : message.standbys)
+    if (node != kNoNode) wire::require_below(node, nodes, "node of a standby");
 }
 
 void check(const DataMark& message) {

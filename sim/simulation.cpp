@@ -39,7 +39,8 @@ Simulator::Options Simulation::simulator_options(SimulationOptions options) {
                          .first_iterations = job_->first_iterations(),
                          .disturbances = job_->disturbances,
                          .trace = options.trace,
-                         .on_event = std::move(options.on_event)};
+                         .on_event = std::move(options.on_event),
+                         .ends_after = std::move(options.ends_after)};
   if (options.checkers)
     for (auto& checker : all_checkers(job_)) out.observers.push_back(std::move(checker));
   for (auto& observer : options.observers) out.observers.push_back(std::move(observer));

@@ -19,6 +19,8 @@ struct SimulationOptions {
   Trace::Options trace;
   std::function<void(Address, Instant, const Event&)> on_event;
   std::vector<std::shared_ptr<Observer>> observers;  // after the checkers
+  /// As in Simulator::Options.
+  std::function<bool(Address from, Address to, const Message&)> ends_after = {};
 };
 
 class Simulation {

@@ -34,10 +34,17 @@ class Simulator::Box final : public Outbox {
   Instant now() const override { return simulator_.node_time(simulator_.actors_[self_].node); }
   Rng& random() override { return random_; }
   void send(Address to, Message message) override {
+    if (is_lost()) return;
     const Actor& actor = simulator_.actors_[self_];
+    const auto& ends_after = simulator_.options_.ends_after;
+    if (!ends_after)
+      return simulator_.deliver(self_, actor.address, actor.node, to, std::move(message));
+    const Message sent = message;
     simulator_.deliver(self_, actor.address, actor.node, to, std::move(message));
+    if (ends_after(actor.address, to, sent)) simulator_.end(self_, "lost after a message");
   }
   void after(Duration delay, TimerToken token) override {
+    if (is_lost()) return;
     const Instant rings = simulator_.now_ + delay + simulator_.options_.world.timer;
     simulator_.schedule(rings, {.kind = Pending::Kind::timer,
                                 .actor = self_,
@@ -45,6 +52,7 @@ class Simulator::Box final : public Outbox {
                                 .number = token});
   }
   void compute(std::shared_ptr<Work> work) override {
+    if (is_lost()) return;
     const Address address = simulator_.actors_[self_].address;
     const bool on_disk = work->waits_for_disk();
     const Slowdown slow_down =
@@ -61,6 +69,7 @@ class Simulator::Box final : public Outbox {
       simulator_.begin_part(task);
   }
   void watch(Address watched) override {
+    if (is_lost()) return;
     const ActorIndex found = simulator_.find_here(watched);
     if (found == AddressMap::kNone) {
       const auto address = simulator_.actors_[self_].address;
@@ -80,16 +89,19 @@ class Simulator::Box final : public Outbox {
                            .connection = found,
                            .other_launch = actor.launch});
   }
-  void take_over(Address address) override { simulator_.take_over(self_, address); }
+  void take_over(Address address) override {
+    if (!is_lost()) simulator_.take_over(self_, address);
+  }
   void emit_numbered(std::uint64_t number, const Event& event) override {
-    if (is_new(number)) emit(event);
+    if (!is_lost() && is_new(number)) emit(event);
   }
   void handled_numbered(std::uint64_t number, Address from, const Message& message) override {
-    if (!is_new(number)) return;
+    if (is_lost() || !is_new(number)) return;
     const Letter letter(from, simulator_.actors_[self_].address, message);
     simulator_.observers_.delivered(simulator_.now_, letter);
   }
   void emit(const Event& event) override {
+    if (is_lost()) return;
     const Address address = simulator_.actors_[self_].address;
     simulator_.trace_.event(simulator_.now_, address, event);
     if (simulator_.options_.on_event) simulator_.options_.on_event(address, simulator_.now_, event);
@@ -97,6 +109,8 @@ class Simulator::Box final : public Outbox {
   }
 
  private:
+  /// The actor has ended in the middle of its handler.
+  bool is_lost() const { return !simulator_.actors_[self_].role; }
   bool is_new(std::uint64_t number) {
     Actor& actor = simulator_.actors_[self_];
     return simulator_.observers_.record(actor.address, number, actor.recorded);

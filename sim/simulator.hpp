@@ -39,6 +39,9 @@ class Simulator final : public ActorHost {
     Trace::Options trace;
     /// Called for every event; may be empty.
     std::function<void(Address, Instant, const Event&)> on_event;
+    /// Called after each message that an actor sends; may be empty. If true, the actor's process
+    /// is lost at once, in the middle of the handler: what the handler does after it has no effect.
+    std::function<bool(Address from, Address to, const Message&)> ends_after = {};
     /// Called in this order. Their exceptions end the run; see Violation.
     std::vector<std::shared_ptr<Observer>> observers;
 

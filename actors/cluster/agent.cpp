@@ -108,8 +108,9 @@ void Agent::tick() {
     if (has_shard()) {
       hosted_->leave_by = now + options_.leave_limit.ns;
       return site_.warn(concat("still has a shard of ", hosted_->text(),
-                               ", which needs a standby on another node; start one with `leeway "
-                               "node` and `--join`. Press Ctrl-C again to end at once"));
+                               " until its standby on another node has the state; if no other "
+                               "node runs, start one with `leeway join`. Press Ctrl-C again to "
+                               "end at once"));
     }
     return end_job(concat("its workers did not stop within ", options_.leave_limit.seconds(),
                           " s and were ended"));
@@ -160,6 +161,7 @@ void Agent::on_ask(PeerId peer, std::uint64_t job, node::Ask& ask) {
                         .who = ask.who,
                         .self = self,
                         .names = ask.nodes,
+                        .placement = placement,
                         .may_leave = !placement.has_shard(self) || !placement.standbys.empty(),
                         .actors = placement.actors_text(self),
                         .has_data = !answer.wants_data,
@@ -193,7 +195,8 @@ void Agent::on_order(const node::Body& body) {
   if (hosted.step != Step::running) return;
   if (const auto* begin = std::get_if<node::Launch>(&body)) {
     const RoleKind kind = begin->actor.kind;
-    if (kind != RoleKind::worker && kind != RoleKind::standby) return;
+    const bool can_begin = kind == RoleKind::worker || kind == RoleKind::standby;
+    if (!can_begin || !hosted.placement.find(begin->actor)) return;
     site_.launch(begin->actor, begin->launch);
     site_.say(concat(begin->actor, " of ", hosted.text(),
                      kind == RoleKind::worker ? " continues here" : " begins here"));

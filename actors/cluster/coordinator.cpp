@@ -91,6 +91,8 @@ void Coordinator::gone(PeerId peer, const std::string& reason) {
 void Coordinator::on_event(const Event& event) {
   if (phase_ != Phase::running) return;
   if (const auto* worker = event.as<event::Left>()) left(worker->worker);
+  if (const auto* lost = event.as<event::PrimaryLost>())
+    replicas_[lost->shard.value()].primary_lost = true;
   if (const auto* lost = event.as<event::StandbyLost>()) standby_lost(*lost);
   if (const auto* promoted = event.as<event::StandbyTookOver>()) took_over(*promoted);
   if (const auto* seeded = event.as<event::StandbyInSync>()) in_sync(*seeded);
@@ -98,8 +100,9 @@ void Coordinator::on_event(const Event& event) {
 }
 
 bool Coordinator::concerns(const Event& event) {
-  return event.as<event::Left>() || event.as<event::StandbyLost>() ||
-         event.as<event::StandbyTookOver>() || event.as<event::StandbyInSync>();
+  return event.as<event::Left>() || event.as<event::PrimaryLost>() ||
+         event.as<event::StandbyLost>() || event.as<event::StandbyTookOver>() ||
+         event.as<event::StandbyInSync>();
 }
 
 void Coordinator::left(WorkerId worker) {
@@ -115,6 +118,8 @@ void Coordinator::tick() {
   if (phase_ == Phase::running) {
     check_outages();
     launch_standbys();
+    move_replicas();
+    let_go();
     answer_offers();
     call_lost_nodes();
   }

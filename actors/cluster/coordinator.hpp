@@ -138,6 +138,8 @@ class Coordinator {
   /// The problems of all nodes, in one error.
   Status problems() const;
   const Placement& placement() const { return placement_; }
+  /// Whether the scheduler has reported that the shard's standby has the state.
+  bool is_in_sync(ShardId shard) const { return replicas_.at(shard.value()).in_sync; }
   std::uint64_t number() const { return number_; }
   /// The node of a peer that has been accepted, or was.
   std::optional<NodeIndex> node_of(PeerId peer) const;
@@ -201,18 +203,20 @@ class Coordinator {
     std::int64_t since = 0;
     bool gone = false;
     bool handled = false;                     // the workers that need both have ended
-    bool is_reported = false;                 // the standbys that need both are
+    bool is_said = false;                     // to the user
+    bool is_reported = false;                 // the scheduler knows of the standbys that need both
     std::optional<std::int64_t> relinked_at;  // last order to make a new connection
   };
   /// The replicas of a shard.
   struct Replicas {
     std::uint32_t primary_launch = 1, standby_launch = 1;
     bool in_sync = true;        // the standby has the state
-    NodeIndex last = kNowhere;  // node of the standby before
-    bool moves = false;         // one is ended, because its node leaves
-    std::int64_t since = 0;
-    std::int64_t due = 0;  // when the next standby may begin
-    Duration again;        // the time between the next two
+    bool primary_lost = false;  // the standby is ordered to take over
+    NodeIndex last = kNowhere;  // node of the previous standby
+    bool moves = false;         // a replica has been ended, because its node leaves
+    std::int64_t since = 0;     // when the standby came in sync
+    std::int64_t due = 0;       // when the next standby may begin
+    Duration again;             // the time between the next two
   };
   using Pair = std::pair<NodeIndex, NodeIndex>;  // the node that has reported it, and the other
 
@@ -292,6 +296,8 @@ class Coordinator {
   /// Whether a lost node is to be called: it could have an actor.
   bool is_wanted(const Node& node) const { return !missing_for(node).empty() || lacks_standby(); }
   void end_actor(Address actor, const std::string& reason);
+  /// Whether the node runs, and is not silent.
+  bool is_in_touch(NodeIndex node) const;
   /// Ends the replicas on nodes that leave, one of a shard after the other.
   void move_replicas();
   /// Lets nodes go that have no actor any more.

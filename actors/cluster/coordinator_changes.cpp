@@ -238,12 +238,9 @@ void Coordinator::on_link_state(std::size_t index, const node::LinkState& state)
 
 void Coordinator::check_outages() {
   const std::int64_t now = site_.now_ns();
-  const auto in_touch = [&](NodeIndex node) {
-    return nodes_[node.value()].step == Step::running && nodes_[node.value()].silent_since == 0;
-  };
   for (auto& [nodes, outage] : outages_) {
     // Without the program, neither can launch a worker.
-    if (!in_touch(nodes.first) || !in_touch(nodes.second)) continue;
+    if (!is_in_touch(nodes.first) || !is_in_touch(nodes.second)) continue;
     const std::int64_t lasted = now - outage.since;
     // A lost node is silent to the other and to this program, but not in the same moment.
     if (lasted > options_.silence.ns && !std::exchange(outage.is_reported, true))
@@ -260,8 +257,9 @@ void Coordinator::check_outages() {
 }
 
 void Coordinator::handle_outage(const Pair& nodes) {
-  site_.say(concat("nodes ", name_of(nodes.first), " and ", name_of(nodes.second),
-                   " do not hear each other"));
+  if (!std::exchange(outages_[nodes].is_said, true))
+    site_.say(concat("nodes ", name_of(nodes.first), " and ", name_of(nodes.second),
+                     " do not hear each other"));
   for (const auto& [here, there] : {nodes, Pair(nodes.second, nodes.first)}) {
     for (std::uint32_t i = 0; i < placement_.workers.size(); ++i) {
       const WorkerId worker(i);
@@ -277,7 +275,8 @@ void Coordinator::handle_outage(const Pair& nodes) {
   if (!norms_) return;
   // Shards that cannot exchange norms can apply no round.
   for (std::uint32_t i = 0; i < placement_.shards.size(); ++i)
-    if (placement_.shards[i] == nodes.first && placement_.has_shard(nodes.second))
+    if (placement_.shards[i] == nodes.first && placement_.has_shard(nodes.second) &&
+        (replicas_.empty() || replicas_[i].in_sync))
       return site_.report_lost(shard(i), cut_off_reason(shard(i), nodes.second, nodes.first));
 }
 

@@ -60,9 +60,16 @@ void Coordinator::standby_lost(const event::StandbyLost& lost) {
 void Coordinator::took_over(const event::StandbyTookOver& promoted) {
   const std::uint32_t shard = promoted.shard.value();
   Replicas& replicas = replicas_[shard];
-  if (replicas.standby_launch != promoted.launch) return;
+  if (replicas.standby_launch != promoted.launch || placement_.standbys[shard] == kNowhere) return;
   placement_.shards[shard] = placement_.standbys[shard];
   replicas.primary_launch = promoted.launch + 1;
+  replicas.primary_lost = false;
+  // A node that has just joined may not have been linked when the program announced it.
+  if (placement_.shards[shard] == kProgramNode)
+    for (const Node& node : nodes_)
+      if (node.step == Step::running)
+        send(node, node::Moved{address_of(promoted.shard), kProgramNode.value(),
+                               replicas.primary_launch});
   replace_standby(promoted.shard);
   // Other workers than before may need a node that theirs does not hear.
   for (auto& [nodes, outage] : outages_) outage.handled = false;
@@ -71,7 +78,9 @@ void Coordinator::took_over(const event::StandbyTookOver& promoted) {
 
 void Coordinator::in_sync(const event::StandbyInSync& seeded) {
   Replicas& replicas = replicas_[seeded.shard.value()];
-  if (replicas.standby_launch != seeded.launch) return;
+  if (replicas.standby_launch != seeded.launch ||
+      placement_.standbys[seeded.shard.value()] == kNowhere)
+    return;
   replicas.in_sync = true;
   replicas.since = site_.now_ns();
   move_replicas();
@@ -118,18 +127,25 @@ void Coordinator::end_actor(Address actor, const std::string& reason) {
   if (node.step == Step::running) send(node, node::EndLaunch{actor, launch, reason});
 }
 
+bool Coordinator::is_in_touch(NodeIndex index) const {
+  if (index == kProgramNode) return true;
+  if (index == kNowhere) return false;
+  const Node& node = nodes_[index.value()];
+  return node.step == Step::running && node.silent_since == 0;
+}
+
 // ---- new standbys ----
 
 std::optional<NodeIndex> Coordinator::node_for_standby_of(ShardId shard) const {
   const NodeIndex primary = placement_.shards[shard.value()];
-  const bool is_only = options_.names.size() <= 2;  // the nodes of the job
+  // If the job has one node for replicas, it has both.
+  const bool has_program = options_.placement.replicas_on(kProgramNode) > 0;
+  const bool is_only = options_.names.size() - 1 + (has_program ? 1 : 0) <= 1;
   std::vector<NodeIndex> candidates;
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
     const NodeIndex index = index_of(i);
     const Node& node = nodes_[i];
-    const bool is_ready = index == kProgramNode ? options_.placement.replicas_on(kProgramNode) > 0
-                                                : node.step == Step::running && !node.leaves &&
-                                                      node.silent_since == 0;
+    const bool is_ready = index == kProgramNode ? has_program : is_in_touch(index) && !node.leaves;
     if (!is_ready || (index == primary && !is_only) || outages_.contains({index, primary}) ||
         outages_.contains({primary, index}) || arithmetic_of(index) != arithmetic_of(primary))
       continue;
@@ -142,6 +158,11 @@ std::optional<NodeIndex> Coordinator::node_for_standby_of(ShardId shard) const {
 }
 
 bool Coordinator::lacks_standby() const {
+  // A node that joins may have it soon.
+  const auto joins = [](const Node& node) {
+    return node.joins && node.takes_part() && node.step < Step::running;
+  };
+  if (std::ranges::any_of(nodes_, joins)) return false;
   for (std::uint32_t i = 0; i < replicas_.size(); ++i)
     if (placement_.standbys[i] == kNowhere && !node_for_standby_of(ShardId(i))) return true;
   return false;
@@ -154,6 +175,7 @@ void Coordinator::launch_standbys() {
     const auto node = node_for_standby_of(ShardId(i));
     if (!node) continue;
     placement_.standbys[i] = *node;
+    replicas.in_sync = false;
     order_launch(standby(i), *node, ++replicas.standby_launch);
     site_.say(concat("a standby of ", shard(i), " begins at node ", name_of(*node)));
   }
@@ -168,7 +190,9 @@ void Coordinator::move_replicas() {
   for (std::uint32_t i = 0; i < replicas_.size(); ++i) {
     Replicas& replicas = replicas_[i];
     const NodeIndex primary = placement_.shards[i], there = placement_.standbys[i];
-    if (replicas.moves || there == kNowhere) continue;
+    // A replica ends only if the other one lives.
+    if (replicas.moves || replicas.primary_lost || !is_in_touch(primary) || !is_in_touch(there))
+      continue;
     const bool can_take_over = replicas.in_sync && leaves(primary) && !leaves(there);
     if (!can_take_over && !leaves(there)) continue;
     replicas.moves = true;

@@ -170,11 +170,19 @@ void Coordinator::start_without_nodes() {
     site_.say(concat("starts without node ", node.name, ", and calls it again: ", problem));
     if (!node.has_left()) give_up(i, node::End{problem}, problem);
   }
+  const auto has_left = [&](NodeIndex node) {
+    return node == kNowhere || nodes_[node.value()].has_left();
+  };
   std::size_t next = 0;
-  for (NodeIndex& node : placement_.shards)
-    if (nodes_[node.value()].has_left()) node = others[next++ % others.size()];
+  for (std::uint32_t i = 0; i < placement_.shards.size(); ++i) {
+    NodeIndex& node = placement_.shards[i];
+    if (!has_left(node)) continue;
+    const bool has_standby = !replicas_.empty() && !has_left(placement_.standbys[i]);
+    node = has_standby ? std::exchange(placement_.standbys[i], kNowhere)
+                       : others[next++ % others.size()];
+  }
   for (std::uint32_t i = 0; i < placement_.standbys.size(); ++i)
-    if (NodeIndex& node = placement_.standbys[i]; nodes_[node.value()].has_left())
+    if (NodeIndex& node = placement_.standbys[i]; has_left(node))
       node = node_for_standby(ShardId(i), placement_, others, hosts());
   for (std::uint32_t i = 0; i < placement_.workers.size(); ++i) {
     NodeIndex& node = placement_.workers[i];

@@ -103,7 +103,9 @@ bool JobRoutes::on_notice(PeerId peer, const NodeEnvelope& envelope) {
 void JobRoutes::moved(Address actor, NodeIndex node, std::uint32_t launch) {
   {
     std::shared_lock lock(mutex_);
-    if (!placement_.find(actor) || node.value() >= options_.names.size()) return;
+    const bool may_move =
+        placement_.find(actor) && (actor.kind != RoleKind::shard || !placement_.standbys.empty());
+    if (!may_move || node.value() >= options_.names.size()) return;
   }
   host_->moved(actor, node, launch);
 }

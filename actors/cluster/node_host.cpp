@@ -143,7 +143,7 @@ void NodeHost::watch_out(Address watcher, Address watched) {
         watched.kind == RoleKind::standby && options_.placement.node_of(watched) == kNowhere;
     if (took_over) actor.kind = RoleKind::shard;
     if (is_here(actor)) {
-      // Other actors are not here yet, and will be watched when they have joined.
+      // A worker that is placed here but has not begun is watched when it has joined.
       if (!took_over) return;
       is_local = true;
     } else {
@@ -249,7 +249,8 @@ bool NodeHost::place(Address actor, NodeIndex node, std::uint32_t launch) {
   if (actor.kind != RoleKind::shard) return true;
   // The next standby may be known already.
   const Address standby = standby_of(ShardId(actor.index));
-  if (launches_[standby] < launch) *options_.placement.find(standby) = kNowhere;
+  NodeIndex* const standby_place = options_.placement.find(standby);
+  if (standby_place && launches_[standby] < launch) *standby_place = kNowhere;
   return true;
 }
 
@@ -273,7 +274,9 @@ void NodeHost::on_take_over(ShardId shard) {
   std::uint32_t launch = 0;
   {
     std::lock_guard lock(mutex_);
-    launch = here_.extract(standby_of(shard)).mapped() + 1;
+    const auto standby = here_.extract(standby_of(shard));
+    LW_CHECK(!standby.empty(), shard);
+    launch = standby.mapped() + 1;
     here_[actor] = launch;
   }
   place(actor, options_.self, launch);
@@ -312,6 +315,11 @@ std::vector<NodeHost::HostedActor> NodeHost::hosted() const {
 
 void NodeHost::add_node(NodeIndex node, const std::string& name) {
   std::lock_guard lock(mutex_);
+  // Messages were lost with the earlier connection.
+  if (node.value() < nodes_.size() && nodes_[node.value()].state == Node::State::gone)
+    for (const auto& [actor, launch] : launches_)
+      if (actor.kind != RoleKind::worker && options_.placement.node_of(actor) == node)
+        options_.later([this, replica = actor] { host_.report_link(replica); });
   const std::size_t count = std::max<std::size_t>(nodes_.size(), node.value() + std::size_t{1});
   nodes_.resize(count);
   options_.names.resize(count);

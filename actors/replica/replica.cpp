@@ -12,14 +12,15 @@
 namespace leeway {
 namespace {
 
-/// Of the replica itself; roles use small numbers.
-constexpr TimerToken kReplicaTimer = ~TimerToken{0};
-/// Between two messages of an empty standby.
-constexpr Duration kReadyInterval = milliseconds(200);
+/// Of the replica itself; roles use small numbers. Each seeding has its own timer, whose token is
+/// this plus the number of the order.
+constexpr TimerToken kReadyTimer = TimerToken{1} << 63, kSeedTimer = kReadyTimer + 1;
+/// Between two messages of an empty standby, at last.
+constexpr Duration kLongestReadyPause = seconds(10);
 /// A role may take this time to become quiet by itself,
 constexpr Duration kPatience = milliseconds(50);
-/// and then this time without new messages.
-constexpr Duration kLongestHold = milliseconds(100);
+/// and then gets no messages for this time, or longer while it computes.
+constexpr Duration kHold = milliseconds(100);
 
 RoleOutbox::Mode mode_of(Replica::Standing standing) {
   switch (standing) {
@@ -84,7 +85,7 @@ void Replica::handle_message(Address from, const Message& message, Call call, Ou
 }
 
 void Replica::on_start(Outbox& out) {
-  if (standing_ == Standing::empty) return on_timer(kReplicaTimer, out);
+  if (standing_ == Standing::empty) return on_timer(kReadyTimer, out);
   if (!is_primary()) return;
   handle([](msg::Relay& relay) { relay.input = msg::StartInput{}; },
          [&] { role_->on_start(outbox_); }, out);
@@ -122,11 +123,17 @@ void Replica::on_decoded(Address from, const Message& message, Envelope& envelop
 }
 
 void Replica::on_timer(TimerToken token, Outbox& out) {
-  if (token == kReplicaTimer) {
-    if (standing_ == Standing::seeding) return on_seed_timer(out);
+  if (token > kReadyTimer) {
+    if (token == kSeedTimer + configuration_) on_seed_timer(out);
+    return;
+  }
+  if (token == kReadyTimer) {
     if (standing_ != Standing::empty) return;
     out.send(kScheduler, encode({.body = msg::StandbyReady{launch_}}));
-    return out.after(kReadyInterval, kReplicaTimer);
+    // Ever more rarely, because a repeat also repeats the seed, which may be large.
+    const Duration pause = ready_after_;
+    ready_after_ = std::min(Duration{2 * pause.ns}, kLongestReadyPause);
+    return out.after(pause, kReadyTimer);
   }
   handle([&](msg::Relay& relay) { relay.input = msg::TimerInput{token}; },
          [&] {
@@ -174,11 +181,14 @@ void Replica::on_link(Address peer, Outbox& out) {
     return;
   }
   if (peer == pair_.standby) {
-    for (const auto& [position, relay] : kept_) out.send(pair_.standby, relay);
-    return;
+    return send_kept(out);
   }
   handle([&](msg::Relay& relay) { relay.input = msg::LinkInput{peer}; },
          [&] { role_->on_link(peer, outbox_); }, out);
+}
+
+void Replica::send_kept(Outbox& out) const {
+  for (const auto& [position, relay] : kept_) out.send(pair_.standby, relay);
 }
 
 void Replica::acknowledged(const msg::Relayed& relayed, Outbox& out) {
@@ -215,10 +225,12 @@ void Replica::seed_if_quiet(Outbox& out) {
 }
 
 void Replica::on_seed_timer(Outbox& out) {
-  if (seeded_) return;
-  holding_ = !holding_;
-  out.after(holding_ ? kLongestHold : kPatience, kReplicaTimer);
-  if (!holding_) stop_holding(out);
+  if (standing_ != Standing::seeding || seeded_) return;
+  // Work under way ends without further messages; what else keeps the role busy may need some.
+  const bool ends = holding_ && outbox_.is_idle();
+  holding_ = !ends;
+  out.after(holding_ ? kHold : kPatience, kSeedTimer + configuration_);
+  if (ends) stop_holding(out);
 }
 
 void Replica::stop_holding(Outbox& out) {
@@ -308,8 +320,8 @@ bool Replica::follow(msg::Relay& relay, Outbox& out) {
 void Replica::obey(const msg::Replicate& order, Outbox& out) {
   if (order.configuration < configuration_) return;
   if (order.configuration == configuration_) {
-    if (standing_ != Standing::seeding) confirm(out);
-    return;
+    if (standing_ != Standing::seeding) return confirm(out);
+    return send_kept(out);
   }
   if (!is_primary()) {
     if (standing_ == Standing::empty) return;
@@ -324,7 +336,7 @@ void Replica::obey(const msg::Replicate& order, Outbox& out) {
   outbox_.set_mode(RoleOutbox::Mode::direct);
   if (order.standing == msg::Replicate::Standing::seeding) {
     standing_ = Standing::seeding;
-    out.after(kPatience, kReplicaTimer);
+    out.after(kPatience, kSeedTimer + configuration_);
     return seed_if_quiet(out);
   }
   standing_ = Standing::alone;

@@ -75,6 +75,8 @@ class Replica final : public Role {
   void handle_message(Address from, const Message& message, Call call, Outbox& out);
   void computed(RoleOutbox::Running& running, Outbox& out);
   void acknowledged(const msg::Relayed& relayed, Outbox& out);
+  /// Repeats all that the standby has not acknowledged.
+  void send_kept(Outbox& out) const;
   /// Sends the state to a new standby if the role has no work under way.
   void seed_if_quiet(Outbox& out);
   /// The role may not become quiet by itself: holds its messages for some time.
@@ -109,6 +111,7 @@ class Replica final : public Role {
   std::uint64_t acknowledged_ = 0;
   bool seeded_ = false;           // the seed has been sent
   std::uint64_t in_sync_at_ = 0;  // the standby is in sync when it has this input; 0: not known
+  Duration ready_after_ = milliseconds(200);  // of an empty standby, between its messages
   bool holding_ = false;
   std::deque<std::pair<Address, Message>> held_;  // messages that wait until the seed is sent
   std::optional<std::uint64_t> promotion_;        // ordered; begins when all inputs are handled

@@ -54,7 +54,12 @@ bool Replicas::ended(Address actor, const std::string& reason, Outbox& out) {
 
 void Replicas::ready(Address standby, const msg::StandbyReady& report, Outbox& out) {
   Pair& pair = pairs_.at(standby.index);
-  if (report.launch <= pair.launch || takes_over(pair)) return;  // a repeat, or too early
+  if (takes_over(pair) || report.launch < pair.launch) return;  // too early, or replaced
+  if (report.launch == pair.launch) {
+    // The seed may have been lost on its way.
+    if (has_order(pair, Standing::seeding)) send_again(receiver_of(pair, standby.index), out);
+    return;
+  }
   pair.launch = report.launch;
   out.watch(standby);
   give(pair, standby.index, Standing::seeding, out);

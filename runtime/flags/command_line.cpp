@@ -14,6 +14,7 @@
 #include "runtime/flags/usage.hpp"
 #include "runtime/outcome.hpp"
 #include "runtime/scenario.hpp"
+#include "runtime/tools/atlas.hpp"
 #include "runtime/tools/calibrate.hpp"
 #include "runtime/tools/fuzz.hpp"
 #include "sim/world.hpp"
@@ -100,7 +101,10 @@ CommandLine parse(const Scenario& scenario, int argc, char** argv) {
     line.plan = std::move(*plan);
   }
   if (const auto applied = apply(flags, line.plan); !applied) return refuse(applied.error().text);
-  if (!flags.fuzz && (flags.threads || flags.clusters))
+  if (flags.fuzz && flags.crash_atlas)
+    return refuse("--fuzz and --crash-atlas are two searches; give one");
+  const bool searches = flags.fuzz || flags.crash_atlas;
+  if ((!searches && flags.threads) || (!flags.fuzz && flags.clusters))
     return refuse(concat(flags.threads ? "--threads" : "--clusters",
                          " applies only to --fuzz; add --fuzz 1..2000, or leave it out"));
   if (flags.fuzz &&
@@ -108,7 +112,7 @@ CommandLine parse(const Scenario& scenario, int argc, char** argv) {
     return refuse(
         "--fuzz writes only failing plans, and always checks determinism; leave out --trace, "
         "--trace-messages, --profile and --check-determinism");
-  if (flags.fuzz && flags.threads && *flags.threads > kMaxFuzzThreads)
+  if (searches && flags.threads && *flags.threads > kMaxFuzzThreads)
     return refuse(
         concat("--threads: ", *flags.threads, " are too many; give at most ", kMaxFuzzThreads));
   if (flags.fuzz) {
@@ -119,6 +123,12 @@ CommandLine parse(const Scenario& scenario, int argc, char** argv) {
     if (const auto read = parse_seeds(*flags.fuzz, options); !read)
       return refuse(concat("--fuzz: ", read.error().text));
     line.exit_code = fuzz(line.plan, options);
+    return line;
+  }
+  if (flags.crash_atlas) {
+    line.exit_code = crash_atlas(line.plan, {.second = *flags.crash_atlas,
+                                             .seed = line.plan.seed,
+                                             .threads = flags.threads.value_or(0)});
     return line;
   }
   if (flags.calibrate) {

@@ -126,7 +126,12 @@ void add_search_flags(CLI::App& app, Flags& flags) {
   search.add("--fuzz", flags.fuzz,
              "Simulate random runs of these seeds, such as 1..2000, with faults and all checkers; "
              "a failing run is minimised and written as a plan file to --out");
-  search.add_with_default("--threads", flags.threads, "Threads of --fuzz; 0: one per core", "0");
+  search.add(
+      "--crash-atlas", flags.crash_atlas,
+      "Instead of a run: lose each process of a simulated run with standby shards after each "
+      "of its messages, and in this number of further runs a second one");
+  search.add_with_default("--threads", flags.threads,
+                          "Threads of --fuzz and --crash-atlas; 0: one per core", "0");
   search.add_flag("--clusters", flags.clusters,
                   "With --fuzz: only runs on simulated nodes, instead of one in four");
   search.add("--from", flags.from, "Start from the plan of this file instead of the scenario's");

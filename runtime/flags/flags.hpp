@@ -41,6 +41,7 @@ struct Flags {
   bool simulate = false;
   std::optional<std::string> world, gradients, fuzz, from, calibrate;
   std::optional<unsigned> threads;
+  std::optional<std::uint64_t> crash_atlas;
   bool check_determinism = false;
   bool clusters = false;
   DataFlags data;

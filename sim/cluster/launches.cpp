@@ -59,10 +59,12 @@ void Launches::begin(Address actor, std::uint32_t number, ProcessId process, Ins
   if (number == launch.number)
     throw Violation("each launch of an actor happens once, on one node", {actor},
                     concat("launch ", number, " follows launch ", launch.number));
-  launch.number = number;
-  launch.begun = now;
-  // The host there ends the earlier actor first.
-  if (launch.lives && launch.process == process) return;
+  if (launch.lives && launch.process == process) {
+    // The host there ends the earlier actor first.
+    launch.number = number;
+    launch.begun = now;
+    return;
+  }
   // The earlier actor may go on where no order reaches it. From now on it does not count.
   if (launch.lives && !closed_) observers_->ended(now, actor);
   launch = {process, number, false, now};

@@ -1,6 +1,6 @@
 #pragma once
 // Launches: on which process of a simulated cluster each worker, shard and standby was last
-// launched. Checks that each launch happens once, on one node, and after all earlier ones.
+// launched. Checks that each launch happens once, on one node.
 #include <map>
 #include <memory>
 

@@ -214,7 +214,15 @@ void ClusterSimulation::check_standbys() const {
   if (faults_->pending() || now < faults_->last_change() + parts_->limit(kSettledSeconds)) return;
   const Placement& placement = program_->role().placement();
   for (std::uint32_t i = 0; i < placement.standbys.size(); ++i) {
-    if (placement.standbys[i] != kNowhere) continue;
+    if (placement.standbys[i] != kNowhere) {
+      // The primary finishes its computations before, which may take longer than all limits.
+      const Duration seeds = std::max(parts_->limit(kJoinSeconds), seconds(5));
+      const bool just_begun = now - parts_->launches.begun_at(standby(i)) < seeds;
+      if (!just_begun && !program_->role().is_in_sync(ShardId(i)))
+        throw Violation("every shard has a standby if a node can have it", {standby(i)},
+                        "it was launched long ago, and does not have the state");
+      continue;
+    }
     for (const Node& node : nodes_) {
       const SimulatedAgent& process = *node.processes.back();
       const bool is_ready = !process.has_ended() && !process.is_frozen() && process.part() &&

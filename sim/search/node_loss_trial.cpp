@@ -112,6 +112,9 @@ Trial try_node_losses(Plan plan, const MakeJob& make) {
   world.place.clear();
   for (std::uint32_t stage = 0; stage < plan.pipeline.stages; ++stage)
     world.place += concat(stage > 0 ? "," : "", spelled(worker(stage)), "=0");
+  // Sometimes the program has replicas, too.
+  if (plan.seed % 5 == 0) world.place += ",shards=0";
+  if (plan.seed % 5 == 1) world.place += ",standbys=0";
   std::erase_if(plan.faults, [&](const plan::Fault& fault) {
     return fault.actor.kind != RoleKind::worker || fault.actor.index < plan.pipeline.stages;
   });

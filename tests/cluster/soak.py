@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Consecutive runs on clusters of local processes while nodes are killed, stopped, restarted, leave and join.
 
-usage: soak.py FOLDER_OF_PROGRAMS [--minutes 3] [--runs N] [--seed S] [--replicas 1|2]
+usage: soak.py FOLDER_OF_PROGRAMS [--minutes 3] [--runs N] [--seed S] [--replicas 1|2] [--kills N]
 
 Each run has its own cluster and seed. The seed determines the model (linear-regression, or a small MLP with two shards),
 the numbers of nodes and workers, the transport, TLS, the staleness, and the faults with their times and nodes. In half of
@@ -9,6 +9,9 @@ the runs each shard has a standby, and every node may have faults: one at a time
 the others node 1, with the shards and worker 0, has no fault, because a run does not survive its loss. Each run must train
 each sample of each epoch once and end by itself. Then all agents must be free and end on a signal. No process and no file
 in /dev/shm may be left.
+
+With --kills, every shard has a standby, and all faults are kills (kill -9) of nodes, which start again: ten in a run, until
+N nodes have been killed.
 
 Repeats for the given minutes or N runs, and prints one line per run. The first failure ends the soak with exit code 1. It
 prints the seed, the log of every process, and the folder, which is kept. `--runs 1 --seed S` repeats a run, except for the
@@ -128,16 +131,17 @@ class Process:
 class Run:
     """One cluster and one job on it. `story` lists the random values and the faults."""
 
-    def __init__(self, bin_folder, seed, folder, replicas):
+    def __init__(self, bin_folder, seed, folder, replicas, only_kills):
         self.bin = bin_folder
-        self.replicas = replicas
+        self.replicas = 2 if only_kills else replicas
+        self.kills = 0
         self.folder = folder
         self.mark = f"{os.getpid()}-{seed}"
         self.random = random.Random(seed)
         self.processes = []
-        self.draw()
+        self.draw(only_kills)
 
-    def draw(self):
+    def draw(self, only_kills):
         pick = self.random
         self.node_count = pick.randint(2, 4)
         self.workers = pick.randint(2, 5)
@@ -160,6 +164,10 @@ class Run:
             self.node_count = max(self.node_count, 3)
             self.flags[self.flags.index("--place") + 1] = "worker0=0"
             self.flags += ["--replicas", "2"]
+        if only_kills:
+            self.epochs = 6
+            self.flags[self.flags.index("--epochs") + 1] = "6"
+            self.due = sorted((pick.uniform(3, 90), "restart") for _ in range(10))
         self.settled_at = 0.0  # the latest fault has been noticed
         self.story = [f"{self.node_count} nodes, {self.transport}{' with TLS' if self.tls else ''}, {' '.join(self.flags[:8])}, "
                       f"replicas {self.replicas}"]
@@ -230,6 +238,7 @@ class Run:
         agent = self.random.choice(able)
         if kind in ("kill", "restart"):
             agent.kill()
+            self.kills += 1
         if kind == "restart":  # with the same arguments, as a service manager does
             agent.popen.wait()
             node = "leeway", "node", "--listen", agent.address(), *self.listen  # the program calls it
@@ -241,7 +250,7 @@ class Run:
         if kind in ("stop", "blink"):  # for longer than the silence, or for less
             seconds = self.random.uniform(1.2, 2.5) * SILENCE if kind == "stop" else self.random.uniform(0.1, 0.6) * SILENCE
             agent.stop(seconds)
-        self.settled_at = time.monotonic() + (seconds + 1.5 * SILENCE if seconds else 1)
+        self.settled_at = time.monotonic() + (seconds + 1.5 * SILENCE if seconds else 1.5)
         return f"{kind} {agent.name}"
 
     def watch(self):
@@ -317,9 +326,10 @@ class Run:
             raise Failed(f"left in /dev/shm: {shared_memory() - memory}")
 
 
-def run_once(bin_folder, seed, replicas):
+def run_once(bin_folder, seed, replicas, only_kills):
+    """The number of killed nodes; None after a failure."""
     folder = Path(tempfile.mkdtemp(prefix="leeway-soak-"))
-    run = Run(bin_folder, seed, folder, replicas)
+    run = Run(bin_folder, seed, folder, replicas, only_kills)
     began = time.monotonic()
     try:
         run.go()
@@ -328,12 +338,12 @@ def run_once(bin_folder, seed, replicas):
         for process in run.processes:
             print(f"--- {process.name}\n{process.output()}", end="", flush=True)
         print(f"kept: {folder}", flush=True)
-        return False
+        return None
     finally:
         run.end()
     print(f"seed {seed}: {'; '.join(run.story)}: passed in {time.monotonic() - began:.1f} s", flush=True)
     shutil.rmtree(folder)
-    return True
+    return run.kills
 
 
 def main():
@@ -342,16 +352,23 @@ def main():
     parser.add_argument("--minutes", type=float, default=3, help="no run starts later [3]")
     parser.add_argument("--runs", type=int, help="number of runs, instead of minutes")
     parser.add_argument("--seed", type=int, default=secrets.randbelow(1_000_000), help="of the first run; later runs add 1")
+    parser.add_argument("--kills", type=int, default=0, help="only kill -9 of nodes, until this number is reached")
     parser.add_argument("--replicas", type=int, choices=[1, 2], help="of each shard in every run; otherwise drawn")
     arguments = parser.parse_args()
     bin_folder = arguments.programs.resolve()
     until = time.monotonic() + 60 * arguments.minutes
+    kills = 0
     for done in itertools.count():
-        if done > 0 and (done >= arguments.runs if arguments.runs else time.monotonic() >= until):
+        if arguments.kills:
+            if kills >= arguments.kills:
+                break
+        elif done > 0 and (done >= arguments.runs if arguments.runs else time.monotonic() >= until):
             break
-        if not run_once(bin_folder, arguments.seed + done, arguments.replicas):
+        killed = run_once(bin_folder, arguments.seed + done, arguments.replicas, arguments.kills > 0)
+        if killed is None:
             sys.exit(1)
-    print(f"{done} runs passed")
+        kills += killed
+    print(f"{done} runs passed, {kills} nodes were killed")
 
 
 if __name__ == "__main__":

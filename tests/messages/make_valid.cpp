@@ -43,6 +43,7 @@ void make_valid(node::Ask& message) {
   const auto nodes = static_cast<std::uint32_t>(message.nodes.size());
   message.self %= nodes;
   for (std::uint32_t& node : message.shards) node %= nodes;
+  for (std::uint32_t& node : message.standbys) node %= nodes;
   for (std::uint32_t& node : message.workers)
     if (node != 0xffffffff) node %= nodes;
 }

@@ -388,6 +388,20 @@ TEST_CASE("workers restart and join in the middle of a run") {
   for (const auto& worker : result["workers"]) CHECK(worker["samples"] > 5000);
 }
 
+TEST_CASE("the crash atlas of a program reports how often each process was lost, and no loss") {
+  const auto ran =
+      run_program({kBin + "/leeway", "atlas", "crashes", "linear-regression", "--second", "50"});
+  INFO(ran.out << ran.err);
+  REQUIRE(ran.code == 0);
+  CHECK_THAT(ran.out, Catch::Contains("each is lost after each of its messages") &&
+                          Catch::Contains("updates lost") && Catch::Contains("primary") &&
+                          Catch::Contains("lost a second process during the recovery"));
+  const auto alone =
+      run_program({kBin + "/linear-regression", "--crash-atlas", "1", "--workers", "1"});
+  CHECK(alone.code == 2);
+  CHECK_THAT(alone.err, Catch::Contains("give --workers 2 or more"));
+}
+
 TEST_CASE("fuzzing a correct program reports the number of runs and no failures") {
   const TemporaryFolder folder;
   const auto ran = run_program({kBin + "/leeway", "fuzz", "linear-regression", "--seeds", "5..34",

@@ -1,0 +1,137 @@
+#include "runtime/tools/atlas.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <functional>
+#include <iostream>
+#include <map>
+#include <mutex>
+#include <thread>
+#include <tuple>
+#include <vector>
+
+#include "core/text.hpp"
+#include "monitoring/format.hpp"
+#include "runtime/cluster/text_table.hpp"
+#include "runtime/interrupt.hpp"
+#include "sim/search/crash_atlas.hpp"
+
+namespace leeway {
+namespace {
+
+using sim::AtlasRun;
+using sim::Victim;
+
+/// The runs in which processes of one kind were lost.
+struct Row {
+  std::uint64_t runs = 0, updates_lost = 0, samples_wrong = 0, failed = 0;
+  std::vector<Duration> standstills;
+};
+
+/// Calls `call` for 0 to count - 1 on all threads, until it is interrupted.
+void for_all(std::uint64_t count, unsigned threads, const std::function<bool()>& interrupted,
+             const std::function<void(std::uint64_t)>& call) {
+  std::atomic<std::uint64_t> next{0};
+  std::vector<std::jthread> all;
+  for (unsigned i = 0; i < threads; ++i)
+    all.emplace_back([&] {
+      for (std::uint64_t at = next++; at < count && !interrupted(); at = next++) call(at);
+    });
+}
+
+class Atlas {
+ public:
+  explicit Atlas(bool terminal) : terminal_(terminal) {}
+
+  void add(const AtlasRun& run, const std::string& repeat) {
+    std::lock_guard lock(mutex_);
+    ++done_;
+    if (terminal_ && done_ % 16 == 0)
+      std::cerr << "\r\x1b[K" << done_ << " runs, " << failures_ << " failed" << std::flush;
+    if (!run.was_lost) return;
+    Row& row = rows_[static_cast<std::size_t>(run.first)];
+    ++row.runs;
+    if (run.standstill.ns >= 0) row.standstills.push_back(run.standstill);
+    if (run.second_was_lost) {
+      ++second_;
+      ++covered_[{run.first, run.second, run.last_message}];
+    }
+    const std::string& property = run.trial.property;
+    if (property.empty()) return;
+    const bool samples = property.find("sample") != std::string::npos;
+    const bool updates = !samples && (property.find("applied") != std::string::npos ||
+                                      property.find("bit") != std::string::npos);
+    ++(samples ? row.samples_wrong : updates ? row.updates_lost : row.failed);
+    if (failures_++ == 0)
+      first_failure_ = concat(property, "\n", run.trial.report, "\n  at ", repeat);
+  }
+
+  bool print() const {
+    if (terminal_) std::cerr << "\r\x1b[K";
+    TextTable table;
+    table.add({"lost", "runs", "updates lost", "samples lost or repeated", "other failures",
+               "time without progress"});
+    for (int kind = 0; kind < sim::kVictims; ++kind) {
+      Row row = rows_[static_cast<std::size_t>(kind)];
+      if (row.runs == 0) continue;
+      std::ranges::sort(row.standstills);
+      const auto& all = row.standstills;
+      const std::string still = all.empty()
+                                    ? "-"
+                                    : concat("median ", duration(all[all.size() / 2].seconds()),
+                                             ", at most ", duration(all.back().seconds()));
+      table.add({std::string(sim::name_of(static_cast<Victim>(kind))), grouped(row.runs),
+                 grouped(row.updates_lost), grouped(row.samples_wrong), grouped(row.failed),
+                 still});
+    }
+    std::cout << table.text();
+    if (second_ > 0)
+      std::cout << grouped(second_)
+                << " of these runs lost a second process during the recovery, in "
+                << covered_.size()
+                << " combinations of first process, second process and its last message.\n";
+    if (failures_ > 0) std::cout << "\nThe first failure:\n" << first_failure_ << '\n';
+    return failures_ == 0;
+  }
+
+ private:
+  const bool terminal_;
+  std::mutex mutex_;
+  std::uint64_t done_ = 0, second_ = 0, failures_ = 0;
+  std::array<Row, sim::kVictims> rows_;
+  std::map<std::tuple<Victim, Victim, std::string>, std::uint64_t> covered_;
+  std::string first_failure_;
+};
+
+}  // namespace
+
+int crash_atlas(const Plan& plan, const AtlasOptions& options) {
+  const auto atlas = sim::CrashAtlas::make(plan, sim::load_job);
+  if (!atlas) {
+    std::cerr << plan.name << ": " << atlas.error().text << '\n';
+    return 2;
+  }
+  const InterruptGuard guard;
+  const auto interrupted = [&] { return guard.interrupted(); };
+  const unsigned threads =
+      std::max(1u, options.threads ? options.threads : std::thread::hardware_concurrency());
+  std::cout << plan.name << ": " << grouped(atlas->messages()) << " messages of processes that may "
+            << "be lost; each is lost after each of its messages, and starts again.\n";
+  Atlas results(isatty(STDERR_FILENO) == 1);
+  const auto& points = atlas->points();
+  for_all(points.size(), threads, interrupted, [&](std::uint64_t i) {
+    results.add(atlas->lose(points[i]),
+                concat("message ", points[i].sends, " of ", points[i].actor));
+  });
+  for_all(options.second, threads, interrupted, [&](std::uint64_t i) {
+    results.add(atlas->lose_two(options.seed + i), concat("seed ", options.seed + i));
+  });
+  const bool well = results.print();
+  if (!well) return 1;
+  return guard.interrupted() ? 130 : 0;
+}
+
+}  // namespace leeway
