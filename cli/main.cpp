@@ -238,7 +238,7 @@ int parse_and_run(int argc, char** argv) {
     return cli::fuzz(target, seeds, args);
   }
   if (crashes->parsed())
-    return cli::run(target, {"--crash-atlas", std::to_string(second), "--seed",
+    return cli::run(target, {"--crash-atlas", "--second", std::to_string(second), "--seed",
                              std::to_string(atlas_seed), "--threads", std::to_string(threads)});
   if (calibrate->parsed()) return cli::run(model, {"--calibrate", world});
   if (sample->parsed()) return cli::sample(run_folder, sampling);

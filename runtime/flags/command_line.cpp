@@ -103,6 +103,8 @@ CommandLine parse(const Scenario& scenario, int argc, char** argv) {
   if (const auto applied = apply(flags, line.plan); !applied) return refuse(applied.error().text);
   if (flags.fuzz && flags.crash_atlas)
     return refuse("--fuzz and --crash-atlas are two searches; give one");
+  if (flags.second && !flags.crash_atlas)
+    return refuse("--second applies only to --crash-atlas; give both, or leave it out");
   const bool searches = flags.fuzz || flags.crash_atlas;
   if ((!searches && flags.threads) || (!flags.fuzz && flags.clusters))
     return refuse(concat(flags.threads ? "--threads" : "--clusters",
@@ -126,7 +128,7 @@ CommandLine parse(const Scenario& scenario, int argc, char** argv) {
     return line;
   }
   if (flags.crash_atlas) {
-    line.exit_code = crash_atlas(line.plan, {.second = *flags.crash_atlas,
+    line.exit_code = crash_atlas(line.plan, {.second = flags.second.value_or(2000),
                                              .seed = line.plan.seed,
                                              .threads = flags.threads.value_or(0)});
     return line;

@@ -126,10 +126,13 @@ void add_search_flags(CLI::App& app, Flags& flags) {
   search.add("--fuzz", flags.fuzz,
              "Simulate random runs of these seeds, such as 1..2000, with faults and all checkers; "
              "a failing run is minimised and written as a plan file to --out");
-  search.add(
+  search.add_flag(
       "--crash-atlas", flags.crash_atlas,
-      "Instead of a run: lose each process of a simulated run with standby shards after each "
-      "of its messages, and in this number of further runs a second one");
+      "Instead of a run: lose each process of a simulated run with standby shards after "
+      "each of its messages");
+  search.add_with_default("--second", flags.second,
+                          "With --crash-atlas: further runs, in which a second process is lost",
+                          "2000");
   search.add_with_default("--threads", flags.threads,
                           "Threads of --fuzz and --crash-atlas; 0: one per core", "0");
   search.add_flag("--clusters", flags.clusters,

@@ -41,9 +41,9 @@ struct Flags {
   bool simulate = false;
   std::optional<std::string> world, gradients, fuzz, from, calibrate;
   std::optional<unsigned> threads;
-  std::optional<std::uint64_t> crash_atlas;
+  std::optional<std::uint64_t> second;
   bool check_determinism = false;
-  bool clusters = false;
+  bool clusters = false, crash_atlas = false;
   DataFlags data;
   PipelineFlags pipeline;
   ClusterFlags cluster;

@@ -277,7 +277,7 @@ TEST_CASE("a new standby gets the state and the inputs after it, and is then in 
   CHECK(primary.answers().back() == 1155);
   CHECK(standby.role->sum() == 1155);
   standby.order(3, msg::Replicate::Standing::promoted);
-  CHECK(standby.timers == std::vector<TimerToken>{~TimerToken{0}, 7});
+  CHECK(standby.timers == std::vector<TimerToken>{TimerToken{1} << 63, 7});
 }
 
 TEST_CASE("a role that is always busy gets no messages for a while, so that it can be saved") {

@@ -396,8 +396,8 @@ TEST_CASE("the crash atlas of a program reports how often each process was lost,
   CHECK_THAT(ran.out, Catch::Contains("each is lost after each of its messages") &&
                           Catch::Contains("updates lost") && Catch::Contains("primary") &&
                           Catch::Contains("lost a second process during the recovery"));
-  const auto alone =
-      run_program({kBin + "/linear-regression", "--crash-atlas", "1", "--workers", "1"});
+  const auto alone = run_program(
+      {kBin + "/linear-regression", "--crash-atlas", "--second", "1", "--workers", "1"});
   CHECK(alone.code == 2);
   CHECK_THAT(alone.err, Catch::Contains("give --workers 2 or more"));
 }
