@@ -1,11 +1,23 @@
 """Runs scenario programs and node agents, for benchmarks."""
 
+import argparse
 import json
 import re
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
+
+
+def benchmark_arguments(description):
+    """The arguments of a benchmark that repeats runs of a scenario. `arguments` follow `--`."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--seconds", default="5")
+    parser.add_argument("--scenario", default="fashion-mlp")
+    parser.add_argument("--build", default="build/release")
+    parser.add_argument("arguments", nargs="*", help="further arguments of the scenario")
+    return parser.parse_args()
 
 
 def result_of(*command):

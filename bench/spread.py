@@ -7,24 +7,17 @@ Two workers and one shard run in one process, then in a program and two node age
 memory, and over TCP. Prints samples per second and the loss of speed in percent. Needs an otherwise idle machine.
 """
 
-import argparse
 import statistics
 import sys
 from pathlib import Path
 
-from run_result import Nodes, result_of
+from run_result import Nodes, benchmark_arguments, result_of
 
 PLACE = "shards=1,worker0=1,worker1=2"
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--seconds", default="5")
-    parser.add_argument("--scenario", default="fashion-mlp")
-    parser.add_argument("--build", default="build/release")
-    parser.add_argument("arguments", nargs="*", help="further arguments of the scenario")
-    args = parser.parse_args()
+    args = benchmark_arguments(__doc__)
     bin_folder = Path(args.build) / "bin"
     agents = Nodes(bin_folder)
     try:

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""How long a run stands still when the node of a shard is lost, with a standby on another node.
+"""How long a run makes no progress when the node of a shard is lost, with a standby on another node.
 
 usage: takeover.py [--rounds 5] [--silence 500] [--build build/release]
 

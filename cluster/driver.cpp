@@ -41,21 +41,13 @@ std::string reachable_at(const std::string& address, const std::vector<std::stri
   return host;
 }
 
-/// The hosts of the program and of the nodes. That of the program is not known yet.
-std::vector<std::string> hosts_of(const std::vector<std::string>& nodes) {
-  std::vector<std::string> hosts = {""};
-  for (const auto& text : nodes) {
-    const auto node = parse_node(text);
-    hosts.push_back(node ? node->host : text);
-  }
-  return hosts;
-}
-
 }  // namespace
 
 Expected<std::unique_ptr<Driver>> Driver::open(DriverOptions options, const Plan& plan) {
+  std::vector<std::string> names = options.nodes;
+  names.insert(names.begin(), "");  // this program's, not known yet
   auto placement = place_actors(static_cast<std::uint32_t>(options.nodes.size()), plan,
-                                options.place, hosts_of(options.nodes));
+                                options.place, hosts_of(names));
   if (!placement) return placement.error();
   std::unique_ptr<Driver> driver(new Driver(std::move(options), plan));
   const auto& own = driver->options_;
@@ -131,7 +123,7 @@ Status Driver::start(const std::shared_ptr<const Job>& job, const std::vector<Au
                            .on_message = observers_.on_message};
   options.on_event = [this](Address actor, Instant at, const Event& event, std::uint64_t record) {
     if (observers_.on_event) observers_.on_event(actor, at, event, record);
-    if (Coordinator::concerns(event))
+    if (actor == kScheduler && Coordinator::concerns(event))
       process_.post([this, event] { coordinator_->on_event(event); });
   };
   options.on_return = [this](WorkerId worker) {

@@ -144,7 +144,7 @@ struct Answer {
   }
   nextCheckpoint @8 :UInt64;  # above the numbers of all checkpoints in the folder of this node
   arithmetic @9 :Text;
-  # What determines the last bits of a shard's results: the replicas of a shard need the same.
+  # Names the arithmetic of shards on this node. The replicas of a shard need the same one.
 }
 
 struct Chunk $blobs(each = ["x", "y"]) {

@@ -10,8 +10,8 @@
 
 namespace leeway::sim {
 
-/// Where one of several hosts of a run tells which of its actors the observers see. After an actor
-/// is launched on another host, its earlier launch may go on unseen.
+/// Which actors of one of several hosts the observers of a run see. After an actor is launched on
+/// another host, its earlier launch may continue unseen.
 class Presence {
  public:
   virtual ~Presence() = default;

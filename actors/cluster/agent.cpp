@@ -162,7 +162,6 @@ void Agent::on_ask(PeerId peer, std::uint64_t job, node::Ask& ask) {
                         .self = self,
                         .names = ask.nodes,
                         .placement = placement,
-                        .may_leave = !placement.has_shard(self) || !placement.standbys.empty(),
                         .actors = placement.actors_text(self),
                         .has_data = !answer.wants_data,
                         .since = site_.time_of_day()};
@@ -323,7 +322,8 @@ void Agent::leave() {
     return;
   }
   const bool running = hosted_->step == Step::running;
-  if (running && !hosted_->may_leave)
+  const Placement& placement = hosted_->placement;
+  if (running && placement.has_shard(hosted_->self) && placement.standbys.empty())
     return site_.warn(concat("this node has a shard of ", hosted_->text(),
                              " and ends with it; ending now would lose the job. Press Ctrl-C again "
                              "to end at once, or run jobs with --replicas 2"));

@@ -126,7 +126,6 @@ class Agent {
     NodeIndex self;
     std::vector<std::string> names;  // of the nodes; empty: it is gone
     Placement placement;             // of the request: its actors are those of the job
-    bool may_leave = true;           // it has no shard, or shards have standbys
     std::string actors;
     bool has_data = false;
     std::string since;

@@ -305,7 +305,6 @@ class Coordinator {
   /// Gives the node of a standby that would compute other bits than its primary a problem, and
   /// warns of replicas on one machine.
   void check_replicas();
-  std::vector<std::string> hosts() const;
   const std::string& arithmetic_of(NodeIndex node) const {
     return node == kProgramNode ? options_.arithmetic : nodes_[node.value()].arithmetic;
   }

@@ -6,25 +6,11 @@
 #include "core/text.hpp"
 
 namespace leeway {
-namespace {
-
-/// "10.0.0.7" of "10.0.0.7:4242".
-std::string host_of(const std::string& name) {
-  return name.substr(0, name.rfind(':'));
-}
-
-}  // namespace
-
-std::vector<std::string> Coordinator::hosts() const {
-  std::vector<std::string> all;
-  for (const Node& node : nodes_) all.push_back(host_of(node.name));
-  return all;
-}
 
 // ---- before the start ----
 
 void Coordinator::check_replicas() {
-  const auto hosts = this->hosts();
+  const auto hosts = hosts_of(names());
   std::vector<std::string> together;
   for (std::uint32_t i = 0; i < replicas_.size(); ++i) {
     const NodeIndex primary = placement_.shards[i], there = placement_.standbys[i];
@@ -154,7 +140,7 @@ std::optional<NodeIndex> Coordinator::node_for_standby_of(ShardId shard) const {
   if (candidates.empty()) return std::nullopt;
   // The cause of its loss may still be there.
   if (candidates.size() > 1) std::erase(candidates, replicas_[shard.value()].last);
-  return node_for_standby(shard, placement_, candidates, hosts());
+  return node_for_standby(shard, placement_, candidates, hosts_of(names()));
 }
 
 bool Coordinator::lacks_standby() const {

@@ -183,7 +183,7 @@ void Coordinator::start_without_nodes() {
   }
   for (std::uint32_t i = 0; i < placement_.standbys.size(); ++i)
     if (NodeIndex& node = placement_.standbys[i]; has_left(node))
-      node = node_for_standby(ShardId(i), placement_, others, hosts());
+      node = node_for_standby(ShardId(i), placement_, others, hosts_of(names()));
   for (std::uint32_t i = 0; i < placement_.workers.size(); ++i) {
     NodeIndex& node = placement_.workers[i];
     if (node == kNowhere || !nodes_[node.value()].has_left()) continue;

@@ -134,6 +134,12 @@ std::string Placement::actors_text(NodeIndex node) const {
   return actors.empty() ? "no actor yet" : join(actors, ", ");
 }
 
+std::vector<std::string> hosts_of(const std::vector<std::string>& names) {
+  std::vector<std::string> hosts;
+  for (const auto& name : names) hosts.push_back(name.substr(0, name.rfind(':')));
+  return hosts;
+}
+
 NodeIndex node_for_standby(ShardId shard, const Placement& placement,
                            const std::vector<NodeIndex>& candidates,
                            const std::vector<std::string>& hosts) {

@@ -51,6 +51,9 @@ struct Placement {
 Expected<Placement> place_actors(std::uint32_t agents, const Plan& plan, const std::string& place,
                                  const std::vector<std::string>& hosts = {});
 
+/// The hosts of names such as "10.0.0.7:4242", to tell whether two nodes share one.
+std::vector<std::string> hosts_of(const std::vector<std::string>& names);
+
 /// Of the candidates for a standby, the one with the fewest replicas; on another host than its
 /// shard if one is. The shard's own node only if there is no other. Requires a candidate.
 NodeIndex node_for_standby(ShardId shard, const Placement& placement,

@@ -20,7 +20,7 @@ struct KillPoint {
   std::uint64_t sends = 0;
 };
 
-/// What a lost process was.
+/// The kind of a lost process.
 enum class Victim : std::uint8_t { worker, stage, primary, standby };
 constexpr int kVictims = 4;
 std::string_view name_of(Victim victim);

@@ -18,6 +18,7 @@ prints the seed, the log of every process, and the folder, which is kept. `--run
 timing of processes.
 """
 import argparse
+import io
 import itertools
 import json
 import os
@@ -169,6 +170,7 @@ class Run:
             self.flags[self.flags.index("--epochs") + 1] = "6"
             self.due = sorted((pick.uniform(3, 90), "restart") for _ in range(10))
         self.settled_at = 0.0  # the latest fault has been noticed
+        self.events_read, self.lacking = 0, set()  # shards without a standby in sync, by the events so far
         self.story = [f"{self.node_count} nodes, {self.transport}{' with TLS' if self.tls else ''}, {' '.join(self.flags[:8])}, "
                       f"replicas {self.replicas}"]
 
@@ -217,12 +219,13 @@ class Run:
         if time.monotonic() < self.settled_at:
             return False
         events = self.folder / "run/events.jsonl"
-        lacking = set()
-        for line in events.read_text().splitlines() if events.exists() else []:
-            found = re.search(r'"event":"(primary_lost|standby_lost|standby_in_sync)","shard":(\d+)', line)
-            if found:
-                (lacking.discard if found[1] == "standby_in_sync" else lacking.add)(found[2])
-        return not lacking
+        with events.open() if events.exists() else io.StringIO() as file:
+            file.seek(self.events_read)
+            complete = file.read().rpartition("\n")[0]
+        for kind, shard in re.findall(r'"event":"(primary_lost|standby_lost|standby_in_sync)","shard":(\d+)', complete):
+            (self.lacking.discard if kind == "standby_in_sync" else self.lacking.add)(shard)
+        self.events_read += len(complete)
+        return not self.lacking
 
     def cause(self, kind):
         """Causes a fault of a node, or starts a node that joins."""
