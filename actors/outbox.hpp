@@ -83,7 +83,10 @@ class Outbox {
 class Role {
  public:
   virtual ~Role() = default;
-  /// Called once, before anything else.
+  /// Real hosts call this once before on_start, for actors with a thread of their own. It does what
+  /// would make the first computation slow, and changes nothing that the role does later.
+  virtual void warm_up() {}
+  /// Called once, before any other input.
   virtual void on_start(Outbox&) {}
   virtual void on_message(Address from, const Message& message, Outbox& out) = 0;
   /// Whether the role calls Outbox::handled_numbered for its messages, later than on_message.

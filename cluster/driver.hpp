@@ -108,7 +108,7 @@ class Driver final : private Coordinator::Site {
   }
   void ask_to_leave(WorkerId worker) override;
   void report_lost(Address actor, const std::string& reason) override {
-    host().report_down(kScheduler, actor, {EndReason::Kind::unreachable, reason});
+    host().report_down(kScheduler, actor, {EndReason::Kind::cut_off, reason});
   }
 
   const DriverOptions options_;

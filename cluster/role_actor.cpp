@@ -51,7 +51,15 @@ void RoleActor::on_end_of(const caf::actor_addr& actor) {
 
 caf::behavior RoleActor::make_behavior() {
   return {
-      [this](Begin) { guarded([&] { role_->on_start(*this); }); },
+      [this](Begin) {
+        guarded([&] {
+          if (own_thread_) {
+            use_one_compute_thread_here();
+            role_->warm_up();
+          }
+          role_->on_start(*this);
+        });
+      },
       [this](const Delivery& delivery) {
         if (const auto& on_message = host_->options.on_message)
           on_message(received(now(), delivery.from, address_, delivery.message));

@@ -13,6 +13,7 @@ struct EndReason {
     planned_crash,  // by a fault of the plan, which starts it again later
     planned_end,    // by a fault of the plan, for good
     unreachable,    // its node is silent or gone; the actor may still run
+    cut_off,        // the scheduler hears it, but an actor that needs it does not
   };
 
   EndReason() = default;

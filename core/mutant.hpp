@@ -60,10 +60,14 @@ enum class Mutant : std::uint8_t {
   order_not_sent_again,       // an order lost with a connection is not sent again
   repeated_order_obeyed,      // an order that is sent again is carried out again
   // Replicas of shards.
-  output_not_committed,  // a primary's output leaves before its standby has the input
-  takes_over_behind,     // a standby takes over without the last inputs that it has
-  rounds_not_seeded,     // a new standby lacks the pushes that wait for their round
-  in_sync_too_early,     // a standby counts as in sync without inputs whose outputs have left
+  output_not_committed,        // a primary's output leaves before its standby has the input
+  takes_over_behind,           // a standby takes over without the last inputs that it has
+  rounds_not_seeded,           // a new standby lacks the pushes that wait for their round
+  in_sync_too_early,           // a standby counts as in sync without inputs whose outputs have left
+  takeover_not_announced,      // other nodes do not learn that a standby has taken over
+  standby_beside_primary,      // a new standby is launched on the node of its primary
+  standby_launch_not_counted,  // the next launch of a standby has the number of the last one
+  left_without_standby,        // a node that leaves ends its shard before the standby is in sync
   // Checkpoints.
   manifest_before_files,     // a manifest is written before a file that it lists
   file_not_flushed,          // a file is renamed before its content is on the disk

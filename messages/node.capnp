@@ -253,7 +253,7 @@ struct Ended {
   kind @3 :Kind;
 
   enum Kind {
-    # As EndReason::Kind.
+    # As EndReason::Kind, without `cut_off`, which only the coordinator reports.
     failed @0;
     plannedCrash @1;
     plannedEnd @2;

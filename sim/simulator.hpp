@@ -46,6 +46,7 @@ class Simulator final : public ActorHost {
     std::vector<std::shared_ptr<Observer>> observers;
 
     // For one host of several.
+    Instant clock_began;  // Outbox::now() counts from here
     ActorHostEvents* events = nullptr;
     std::shared_ptr<Observers> shared_observers;  // of all hosts, instead of `observers`
     std::shared_ptr<Presence> presence;
@@ -229,7 +230,8 @@ class Simulator final : public ActorHost {
     return index;
   }
   Instant node_time(MachineIndex node) const {
-    return clocks_[node].stops > 0 ? clocks_[node].stopped_at : now_;
+    const Instant at = clocks_[node].stops > 0 ? clocks_[node].stopped_at : now_;
+    return Instant{at.ns - options_.clock_began.ns};
   }
 
   Options options_;

@@ -12,13 +12,15 @@ namespace {
 /// After this many refused calls in a row, the process has ended.
 constexpr int kRefusedMax = 3;
 constexpr Duration kRefusedPause = milliseconds(30);
+/// The same on one host, where no firewall refuses calls in the place of the process.
+constexpr Duration kRefusedHerePause = milliseconds(10);
 constexpr Duration kCallPause = milliseconds(200);
 constexpr Duration kProbeLimit = milliseconds(500);
 constexpr Duration kAnswerLimit = milliseconds(1000);
 /// For another call between the two processes, which goes first.
 constexpr Duration kOtherCall = milliseconds(500);
-/// The process that has called calls again at once; the other one later, in case that the first one
-/// did not take the connection.
+/// The process that has called calls again at once. Until this time, the other one only asks
+/// whether the first one still listens, so that their calls do not meet.
 constexpr Duration kCalledPause = seconds(1);
 /// For one attempt to open a bulk lane.
 constexpr Duration kBulkLimit = seconds(2);
@@ -98,6 +100,7 @@ std::variant<MeshNode::LinkPointer, MeshNode::Failure> MeshNode::greet(
         "it was started by another user of the host; run both as one user, give both the same "
         "LEEWAY_TOKEN, or use --tls",
         Failure::Kind::refused};
+  if (call.only_asks) return Failure{"the other process is to call", Failure::Kind::again};
   const std::int64_t wait_until = std::min(call.until, steady_ns() + kOtherCall.ns);
   const LinkPointer link = call.expected == MeshId{} ? link_for(welcome.mesh) : find(call.expected);
   if (!link) return Failure{"the connection has ended"};
@@ -183,12 +186,12 @@ void MeshNode::call_again(const LinkPointer& link) {
     const Probe reached = probe(lost.host, lost.port, kProbeLimit);
     refused = reached.reach == Reach::refused ? refused + 1 : 0;
     if (refused == kRefusedMax) gone = "its process has ended";
-    pause = refused > 0 ? kRefusedPause : kCallPause;
+    pause = refused == 0 ? kCallPause : is_loopback(lost.host) ? kRefusedHerePause : kRefusedPause;
     if (reached.reach != Reach::listens) continue;
-    if (!lost.called && steady_ns() - began < kCalledPause.ns) continue;
     Call calling{.host = lost.host,
                  .port = lost.port,
                  .expected = link->mesh(),
+                 .only_asks = !lost.called && steady_ns() - began < kCalledPause.ns,
                  .until = steady_ns() + kAnswerLimit.ns};
     const auto outcome = call(calling);
     const auto* failure = std::get_if<Failure>(&outcome);

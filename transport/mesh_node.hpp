@@ -60,6 +60,7 @@ class MeshNode final : public Mesh {
     std::string host;
     std::uint16_t port = 0;
     MeshId expected{};
+    bool only_asks = false;  // whether the expected process still listens there
     std::int64_t until = 0;  // on the steady clock
     Hello hello{};
   };

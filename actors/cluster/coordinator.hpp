@@ -33,20 +33,20 @@ namespace leeway {
 
 struct CoordinatorOptions {
   Placement placement;
-  std::vector<std::string> names;           // addresses of all nodes, this program's first
-  std::string who;                          // name of the program, for people
-  std::string arithmetic;                   // of this program's machine; see node::Answer
-  bool measure_clocks = false;              // of the nodes
-  Duration answer_limit = seconds(20);      // for an answer of a node; it may load data first
-  Duration end_limit = seconds(10);         // for the end of a node's actors
-  Duration silent_end_limit = seconds(2);   // the same, for a silent node
-  Duration silence = seconds(2);            // after which a node counts as silent
-  Duration patience = seconds(10);          // for a silent node, or connection between two nodes
-  Duration call_again = milliseconds(200);  // after the loss of a node; doubles with each call,
-  Duration call_again_most = seconds(10);   // up to this
-  Duration relink_every = seconds(5);       // two nodes that have lost their connection
-  Duration standby_again = seconds(1);      // after the second loss of a standby; doubles likewise
-  std::uint32_t at_least = 0;               // nodes with which the job may start; 0: all
+  std::vector<std::string> names;          // addresses of all nodes, this program's first
+  std::string who;                         // name of the program, for people
+  std::string arithmetic;                  // of this program's machine; see node::Answer
+  bool measure_clocks = false;             // of the nodes
+  Duration answer_limit = seconds(20);     // for an answer of a node; it may load data first
+  Duration end_limit = seconds(10);        // for the end of a node's actors
+  Duration silent_end_limit = seconds(2);  // the same, for a silent node
+  Duration silence = seconds(2);           // after which a node counts as silent
+  Duration patience = seconds(10);         // for a silent node, or connection between two nodes
+  Duration call_again = milliseconds(25);  // after the loss of a node; doubles with each call,
+  Duration call_again_most = seconds(10);  // up to this
+  Duration relink_every = seconds(5);      // two nodes that have lost their connection
+  Duration standby_again = seconds(1);     // after the second loss of a standby; doubles likewise
+  std::uint32_t at_least = 0;              // nodes with which the job may start; 0: all
 };
 
 class Coordinator {
@@ -177,6 +177,7 @@ class Coordinator {
     std::int64_t chunk = 1;             // samples of a chunk
     std::int64_t silent_since = 0;      // 0: it is not
     int pings = 0;
+    std::int64_t answered_ns = 0;  // time of the last Ping that it has answered while it ran
     std::int64_t round_trip = 0, clock_ahead = 0;
     std::set<WorkerId> leaving, takes;
     bool may_go = false;       // it leaves, and has no actor
@@ -210,13 +211,15 @@ class Coordinator {
   /// The replicas of a shard.
   struct Replicas {
     std::uint32_t primary_launch = 1, standby_launch = 1;
-    bool in_sync = true;        // the standby has the state
-    bool primary_lost = false;  // the standby is ordered to take over
-    NodeIndex last = kNowhere;  // node of the previous standby
-    bool moves = false;         // a replica has been ended, because its node leaves
-    std::int64_t since = 0;     // when the standby came in sync
-    std::int64_t due = 0;       // when the next standby may begin
-    Duration again;             // the time between the next two
+    bool in_sync = true;           // the standby has the state
+    bool primary_lost = false;     // the standby is ordered to take over
+    NodeIndex last = kNowhere;     // node of the previous standby
+    bool moves = false;            // a replica has been ended, so that it begins elsewhere
+    NodeIndex awaited = kNowhere;  // node of the other replica; the move waits for its answer
+    std::int64_t awaited_since = 0;
+    std::int64_t since = 0;  // when the standby came in sync
+    std::int64_t due = 0;    // when the next standby may begin
+    Duration again;          // the time between the next two
   };
   using Pair = std::pair<NodeIndex, NodeIndex>;  // the node that has reported it, and the other
 
@@ -293,13 +296,25 @@ class Coordinator {
   std::optional<NodeIndex> node_for_standby_of(ShardId shard) const;
   /// Whether a shard waits for a node that can have its standby.
   bool lacks_standby() const;
-  /// Whether a lost node is to be called: it could have an actor.
-  bool is_wanted(const Node& node) const { return !missing_for(node).empty() || lacks_standby(); }
+  /// Whether a lost node is to be called.
+  bool is_wanted(const Node& node) const;
+  bool is_any_joining() const;
+  /// Whether both replicas of the shard are on one node, and in sync.
+  bool shares_node(ShardId shard) const;
+  /// Whether a node is needed to separate the replicas of a shard.
+  bool separates_replicas() const;
   void end_actor(Address actor, const std::string& reason);
   /// Whether the node runs, and is not silent.
   bool is_in_touch(NodeIndex node) const;
-  /// Ends the replicas on nodes that leave, one of a shard after the other.
+  /// Whether a node of that name could have such a standby.
+  bool separates_replicas(const std::string& name) const;
+  /// Ends replicas on nodes that leave, one of a shard after the other, and standbys on the node of
+  /// their primary that a node that has joined can have.
   void move_replicas();
+  std::optional<Address> replica_to_move(ShardId shard) const;
+  /// Whether the node has answered since the move was due. A replica ends only if the other one
+  /// lives, and a loss is noticed late.
+  bool has_confirmed(NodeIndex node, Replicas& replicas);
   /// Lets nodes go that have no actor any more.
   void let_go();
   /// Gives the node of a standby that would compute other bits than its primary a problem, and

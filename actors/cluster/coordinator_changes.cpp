@@ -65,7 +65,9 @@ bool Coordinator::answer(Offer& offer) {
   // The loss of an earlier process at its address will be noticed soon.
   const bool has_twin = std::ranges::any_of(
       nodes_, [&](const Node& node) { return node.name == offer.name && node.takes_part(); });
-  if (auto workers = missing(); (!workers.empty() || lacks_standby()) && !has_twin) {
+  auto workers = missing();
+  const bool is_wanted = !workers.empty() || lacks_standby() || separates_replicas();
+  if (is_wanted && !has_twin) {
     take_in(offer, std::move(workers));
     return true;
   }
@@ -163,6 +165,16 @@ void Coordinator::call_later(Node& node) {
   node.call_at = site_.now_ns() + node.call_after.ns;
 }
 
+bool Coordinator::is_wanted(const Node& node) const {
+  if (!missing_for(node).empty() || lacks_standby()) return true;
+  // So that it can have the next standby at once, unless it would compute other bits.
+  const auto is_like = [&](NodeIndex shard) {
+    return node.arithmetic.empty() || node.arithmetic == arithmetic_of(shard);
+  };
+  return !replicas_.empty() && node.last_refusal.empty() &&
+         std::ranges::any_of(placement_.shards, is_like);
+}
+
 std::set<WorkerId> Coordinator::missing_for(const Node& node) const {
   auto workers = missing();
   std::erase_if(workers, [&](WorkerId worker) {
@@ -245,7 +257,7 @@ void Coordinator::check_outages() {
     // A lost node is silent to the other and to this program, but not in the same moment.
     if (lasted > options_.silence.ns && !std::exchange(outage.is_reported, true))
       report_standbys(nodes);
-    if (!outage.gone && lasted <= options_.patience.ns) continue;
+    if (lasted <= (outage.gone ? options_.silence : options_.patience).ns) continue;
     if (!std::exchange(outage.handled, true)) handle_outage(nodes);
     const auto& last = outage.relinked_at;
     if (!outage.gone || (last && now - *last < options_.relink_every.ns)) continue;
@@ -273,11 +285,14 @@ void Coordinator::handle_outage(const Pair& nodes) {
     }
   }
   if (!norms_) return;
-  // Shards that cannot exchange norms can apply no round.
-  for (std::uint32_t i = 0; i < placement_.shards.size(); ++i)
-    if (placement_.shards[i] == nodes.first && placement_.has_shard(nodes.second) &&
-        (replicas_.empty() || replicas_[i].in_sync))
-      return site_.report_lost(shard(i), cut_off_reason(shard(i), nodes.second, nodes.first));
+  // Shards that cannot exchange norms can apply no round. Of the two nodes, always the same one
+  // gives up a shard, whichever reports the outage.
+  const auto [low, high] = std::minmax(nodes.first, nodes.second);
+  for (const auto& [here, there] : {Pair(low, high), Pair(high, low)})
+    for (std::uint32_t i = 0; i < placement_.shards.size(); ++i)
+      if (placement_.shards[i] == here && placement_.has_shard(there) &&
+          (replicas_.empty() || replicas_[i].in_sync))
+        return site_.report_lost(shard(i), cut_off_reason(shard(i), there, here));
 }
 
 void Coordinator::report_standbys(const Pair& nodes) {

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "actors/cluster/coordinator.hpp"
+#include "core/mutant.hpp"
 #include "core/text.hpp"
 
 namespace leeway {
@@ -91,8 +92,9 @@ void Coordinator::replace_standby(ShardId shard) {
   Replicas& replicas = replicas_[shard.value()];
   replicas.last = std::exchange(placement_.standbys[shard.value()], kNowhere);
   const std::int64_t now = site_.now_ns();
-  // A loss after a long time is not a repeated one.
-  if (replicas.in_sync && now - replicas.since > options_.call_again_most.ns) replicas.again = {};
+  // A loss after a long time in sync is not a repeated one.
+  const std::int64_t most = std::max(replicas.again.ns, 5 * options_.standby_again.ns);
+  if (replicas.in_sync && now - replicas.since > most) replicas.again = {};
   replicas.in_sync = false;
   replicas.moves = false;
   replicas.due = now + replicas.again.ns;
@@ -124,6 +126,7 @@ bool Coordinator::is_in_touch(NodeIndex index) const {
 
 std::optional<NodeIndex> Coordinator::node_for_standby_of(ShardId shard) const {
   const NodeIndex primary = placement_.shards[shard.value()];
+  if (planted(Mutant::standby_beside_primary)) return primary;
   // If the job has one node for replicas, it has both.
   const bool has_program = options_.placement.replicas_on(kProgramNode) > 0;
   const bool is_only = options_.names.size() - 1 + (has_program ? 1 : 0) <= 1;
@@ -143,12 +146,14 @@ std::optional<NodeIndex> Coordinator::node_for_standby_of(ShardId shard) const {
   return node_for_standby(shard, placement_, candidates, hosts_of(names()));
 }
 
-bool Coordinator::lacks_standby() const {
-  // A node that joins may have it soon.
-  const auto joins = [](const Node& node) {
+bool Coordinator::is_any_joining() const {
+  return std::ranges::any_of(nodes_, [](const Node& node) {
     return node.joins && node.takes_part() && node.step < Step::running;
-  };
-  if (std::ranges::any_of(nodes_, joins)) return false;
+  });
+}
+
+bool Coordinator::lacks_standby() const {
+  if (is_any_joining()) return false;  // it may have the standby soon
   for (std::uint32_t i = 0; i < replicas_.size(); ++i)
     if (placement_.standbys[i] == kNowhere && !node_for_standby_of(ShardId(i))) return true;
   return false;
@@ -162,27 +167,68 @@ void Coordinator::launch_standbys() {
     if (!node) continue;
     placement_.standbys[i] = *node;
     replicas.in_sync = false;
-    order_launch(standby(i), *node, ++replicas.standby_launch);
+    if (!planted(Mutant::standby_launch_not_counted)) ++replicas.standby_launch;
+    order_launch(standby(i), *node, replicas.standby_launch);
     site_.say(concat("a standby of ", shard(i), " begins at node ", name_of(*node)));
   }
 }
 
-// ---- nodes that leave ----
+bool Coordinator::shares_node(ShardId shard) const {
+  return replicas_[shard.value()].in_sync &&
+         placement_.standbys[shard.value()] == placement_.shards[shard.value()];
+}
+
+bool Coordinator::separates_replicas() const {
+  if (is_any_joining()) return false;  // it may be enough
+  for (std::uint32_t i = 0; i < replicas_.size(); ++i)
+    if (shares_node(ShardId(i)) && !replicas_[i].moves) return true;
+  return false;
+}
+
+// ---- replicas that move ----
+
+std::optional<Address> Coordinator::replica_to_move(ShardId shard) const {
+  const Replicas& replicas = replicas_[shard.value()];
+  const NodeIndex primary = placement_.shards[shard.value()];
+  const NodeIndex there = placement_.standbys[shard.value()];
+  if (replicas.moves || replicas.primary_lost || !is_in_touch(primary) || !is_in_touch(there))
+    return std::nullopt;
+  const auto leaves = [&](NodeIndex node) { return nodes_[node.value()].leaves; };
+  const bool is_ready = replicas.in_sync || planted(Mutant::left_without_standby);
+  if (is_ready && leaves(primary) && !leaves(there)) return address_of(shard);
+  if (leaves(there)) return standby_of(shard);
+  if (!shares_node(shard)) return std::nullopt;
+  const auto other = node_for_standby_of(shard);
+  const auto& listed = options_.names;
+  // If it is a node of --nodes, --place has put both replicas on one node.
+  if (!other || other == primary || std::ranges::find(listed, name_of(*other)) != listed.end())
+    return std::nullopt;
+  return standby_of(shard);
+}
+
+bool Coordinator::has_confirmed(NodeIndex node, Replicas& replicas) {
+  if (node == kProgramNode) return true;
+  if (replicas.awaited == node) return nodes_[node.value()].answered_ns >= replicas.awaited_since;
+  replicas.awaited = node;
+  replicas.awaited_since = site_.now_ns();
+  send(nodes_[node.value()], node::Ping{replicas.awaited_since});
+  return false;
+}
 
 void Coordinator::move_replicas() {
-  const auto leaves = [&](NodeIndex node) {
-    return node != kNowhere && nodes_[node.value()].leaves;
-  };
   for (std::uint32_t i = 0; i < replicas_.size(); ++i) {
     Replicas& replicas = replicas_[i];
-    const NodeIndex primary = placement_.shards[i], there = placement_.standbys[i];
-    // A replica ends only if the other one lives.
-    if (replicas.moves || replicas.primary_lost || !is_in_touch(primary) || !is_in_touch(there))
+    const auto moving = replica_to_move(ShardId(i));
+    if (!moving) {
+      replicas.awaited = kNowhere;
       continue;
-    const bool can_take_over = replicas.in_sync && leaves(primary) && !leaves(there);
-    if (!can_take_over && !leaves(there)) continue;
+    }
+    const NodeIndex primary = placement_.shards[i], there = placement_.standbys[i];
+    const bool is_primary = moving->kind == RoleKind::shard;
+    if (!has_confirmed(is_primary ? there : primary, replicas)) continue;
     replicas.moves = true;
-    end_actor(can_take_over ? shard(i) : standby(i), "its node leaves");
+    const bool leaves = nodes_[(is_primary ? primary : there).value()].leaves;
+    end_actor(*moving, leaves ? "its node leaves" : "it moves to another node than its primary");
   }
 }
 

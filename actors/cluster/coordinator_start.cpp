@@ -268,6 +268,11 @@ void Coordinator::on_answer(std::size_t index, const node::Answer& answer) {
 
 void Coordinator::on_pong(std::size_t index, const node::Pong& pong) {
   Node& node = nodes_[index];
+  if (node.step == Step::running) {
+    node.answered_ns = pong.ns;
+    if (phase_ == Phase::running) move_replicas();
+    return;
+  }
   if (node.step != Step::asking_clock) return;
   const std::int64_t round_trip = site_.now_ns() - pong.ns;
   if (node.pings == 0 || round_trip < node.round_trip) {

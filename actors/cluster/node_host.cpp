@@ -280,7 +280,8 @@ void NodeHost::on_take_over(ShardId shard) {
     here_[actor] = launch;
   }
   place(actor, options_.self, launch);
-  if (options_.on_launch) options_.on_launch(actor, launch);
+  if (options_.on_launch && !planted(Mutant::takeover_not_announced))
+    options_.on_launch(actor, launch);
   options_.later([this, actor] { host_.report_link(actor); });
 }
 

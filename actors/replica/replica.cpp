@@ -1,6 +1,7 @@
 #include "actors/replica/replica.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <stdexcept>
 
 #include "core/check.hpp"
@@ -52,7 +53,7 @@ Replica::Replica(std::shared_ptr<ReplicatedRole> role, ReplicaPair pair, Standin
 
 template <class Fill, class Call>
 void Replica::handle(Fill fill, Call call, Outbox& out) {
-  const Instant now = out.now();  // the same for both replicas
+  const Instant now = out.now() + ahead_.value_or(Duration{});  // the same for both replicas
   ++position_;
   outbox_.enter(position_, now, out);
   if (standing_ == Standing::primary || seeded_) {
@@ -257,10 +258,13 @@ void Replica::plant(const msg::Seed& seed, Outbox& out) {
 // ---- as standby ----
 
 void Replica::relayed(msg::Relay& relay, Outbox& out) {
+  constexpr Duration kLeast{std::numeric_limits<std::int64_t>::min()};
   // An earlier primary may not know that it was replaced.
   if (relay.configuration != configuration_ || promotion_) return;
   if (relay.position != received_ + 1) return acknowledge(true, out);
   ++received_;
+  // The relay that arrived fastest is the most accurate.
+  ahead_ = std::max(ahead_.value_or(kLeast), Instant{relay.now} - out.now());
   inputs_.push_back(std::move(relay));
   follow(out);
 }

@@ -108,6 +108,9 @@ class Replica final : public Role {
   std::deque<std::pair<std::uint64_t, Message>> kept_;  // relays without an acknowledgement
   std::deque<msg::Relay> inputs_;                       // of a standby
   std::uint64_t received_ = 0;                          // position of the last of them
+  /// The role's time minus that of this host. After a takeover the role's time goes on, although
+  /// the clocks of two hosts begin at different moments.
+  std::optional<Duration> ahead_;
   std::uint64_t acknowledged_ = 0;
   bool seeded_ = false;           // the seed has been sent
   std::uint64_t in_sync_at_ = 0;  // the standby is in sync when it has this input; 0: not known

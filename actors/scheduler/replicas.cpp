@@ -31,13 +31,14 @@ void Replicas::report(const Event& decision, ShardId shard, Change change,
   out.send(kMonitor, encode({.body = msg::ReplicasChanged{shard, change, reason}}));
 }
 
-bool Replicas::ended(Address actor, const std::string& reason, Outbox& out) {
+bool Replicas::ended(Address actor, const EndReason& reason, Outbox& out) {
   const ShardId shard(actor.index);
   Pair& pair = pairs_.at(actor.index);
   if (actor.kind == RoleKind::standby) {
-    if (takes_over(pair)) return false;
+    // A standby that takes over does not need to hear the earlier primary.
+    if (takes_over(pair)) return reason.kind == EndReason::Kind::cut_off;
     if (!pair.standby && !has_order(pair, Standing::seeding)) return true;
-    report(event::StandbyLost{shard, pair.launch}, shard, Change::standby_lost, reason, out);
+    report(event::StandbyLost{shard, pair.launch}, shard, Change::standby_lost, reason.text, out);
     give(pair, actor.index, Standing::alone, out);
     return true;
   }
@@ -47,7 +48,7 @@ bool Replicas::ended(Address actor, const std::string& reason, Outbox& out) {
     return true;
   }
   if (!pair.standby) return false;
-  report(event::PrimaryLost{shard}, shard, Change::primary_lost, reason, out);
+  report(event::PrimaryLost{shard}, shard, Change::primary_lost, reason.text, out);
   give(pair, actor.index, Standing::promoted, out);
   return true;
 }

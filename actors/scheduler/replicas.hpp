@@ -23,7 +23,7 @@ class Replicas {
   /// Watches all replicas.
   void start(Outbox& out) const;
   /// A replica has ended, or is unreachable. False if its shard has no other.
-  bool ended(Address actor, const std::string& reason, Outbox& out);
+  bool ended(Address actor, const EndReason& reason, Outbox& out);
   /// A new standby has no state yet.
   void ready(Address standby, const msg::StandbyReady& report, Outbox& out);
   /// A replica has carried out an order.

@@ -89,7 +89,7 @@ void Scheduler::on_down(Address actor, const EndReason& reason, Outbox& out) {
 }
 
 void Scheduler::replica_ended(Address actor, const EndReason& reason, Outbox& out) {
-  if (replicas_.ended(actor, reason.text, out)) return;
+  if (replicas_.ended(actor, reason, out)) return;
   const std::string text = concat(actor, " ended: ", reason.text);
   out.send(kMonitor,
            encode({.body = msg::ReplicasChanged{ShardId(actor.index),

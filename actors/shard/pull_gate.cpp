@@ -58,7 +58,8 @@ std::vector<ParkedPull> PullGate::release(std::optional<WorkerId> mover, Instant
   swept_at_ = clocks_.min_clock();
   auto released = take_if([&](const ParkedPull& pull) { return is_allowed(pull); });
   for (const ParkedPull& pull : released)
-    if (mover && pull.worker != *mover) waits_.add(pull.worker, *mover, now - pull.since);
+    if (mover && pull.worker != *mover)
+      waits_.add(pull.worker, *mover, std::max(Duration{}, now - pull.since));
   return released;
 }
 

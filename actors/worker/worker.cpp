@@ -1,6 +1,8 @@
 #include "actors/worker/worker.hpp"
 
 #include <algorithm>
+#include <atomic>
+#include <limits>
 #include <utility>
 
 #include "core/check.hpp"
@@ -11,8 +13,31 @@ namespace leeway {
 
 using pipeline::OpKind;
 
+namespace {
+
+/// Of the weights of a warm-up: no block reaches it, so no cache takes them for real ones.
+constexpr Version kWarmUpVersion(std::numeric_limits<std::int64_t>::max());
+
+}  // namespace
+
 Worker::Worker(std::shared_ptr<const Job> job, WorkerId id, std::uint32_t launch)
     : Participant(std::move(job), id, launch) {}
+
+void Worker::warm_up() {
+  static std::atomic<const Job*> warm{nullptr};
+  if (job_->cost_only || job_->profile || warm == job_.get()) return;
+  PulledWeights weights;
+  for (const Block& block : job_->layout->blocks()) {
+    Blob& zeros = weights.blobs.emplace_back(Blob::floats(block.floats));
+    std::fill_n(zeros.mutable_floats(), block.floats, 0.0f);
+    weights.versions.push_back(kWarmUpVersion);
+  }
+  LeasedIteration batch;
+  batch.end = std::min<std::int64_t>(job_->plan.batch, job_->data.train->size());
+  ComputeWork work(job_, id_, engine_, task_of(batch, std::move(weights)));
+  for (int part = 0; part < work.parts(); ++part) work.run(part);
+  warm = job_.get();
+}
 
 // ---- membership ----
 

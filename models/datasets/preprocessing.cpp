@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <unordered_map>
 
@@ -125,8 +126,19 @@ PixelScaling pixel_scaling(double mean, double deviation) {
 
 // Sums over the histogram, so the result does not depend on the order of the pixels.
 void measure_pixels(std::span<const std::uint8_t> pixels, Preprocessing& out) {
+  // Neighbouring pixels are often equal, and the increments of one histogram would wait for each
+  // other. Eight pixels are read at once.
+  std::array<std::array<std::uint64_t, 256>, 4> parts{};
+  std::size_t i = 0;
+  for (std::uint64_t eight = 0; i + sizeof eight <= pixels.size(); i += sizeof eight) {
+    std::memcpy(&eight, pixels.data() + i, sizeof eight);
+    for (std::size_t byte = 0; byte < sizeof eight; ++byte)
+      ++parts[byte % parts.size()][eight >> 8 * byte & 255];
+  }
+  for (; i < pixels.size(); ++i) ++parts[0][pixels[i]];
   std::array<std::uint64_t, 256> histogram{};
-  for (const auto pixel : pixels) ++histogram[pixel];
+  for (const auto& part : parts)
+    for (std::size_t v = 0; v < 256; ++v) histogram[v] += part[v];
   const auto count = static_cast<double>(pixels.size());
   double mean = 0;
   for (std::size_t v = 0; v < 256; ++v)

@@ -10,7 +10,6 @@
 #include <map>
 #include <mutex>
 #include <thread>
-#include <tuple>
 #include <vector>
 
 #include "core/text.hpp"
@@ -24,6 +23,8 @@ namespace {
 
 using sim::AtlasRun;
 using sim::Victim;
+
+constexpr std::uint64_t kMoreRuns = 500;
 
 /// The runs in which processes of one kind were lost.
 struct Row {
@@ -52,12 +53,13 @@ class Atlas {
     if (terminal_ && done_ % 16 == 0)
       std::cerr << "\r\x1b[K" << done_ << " runs, " << failures_ << " failed" << std::flush;
     if (!run.was_lost) return;
-    Row& row = rows_[static_cast<std::size_t>(run.first)];
+    Row& row = rows_[static_cast<std::size_t>(run.lost.first)];
     ++row.runs;
     if (run.standstill.ns >= 0) row.standstills.push_back(run.standstill);
+    for (const auto& two : run.possible) covered_.try_emplace(two);
     if (run.second_was_lost) {
       ++second_;
-      ++covered_[{run.first, run.second, run.last_message}];
+      ++covered_[run.lost];
     }
     const std::string& property = run.trial.property;
     if (property.empty()) return;
@@ -67,6 +69,14 @@ class Atlas {
     ++(samples ? row.samples_wrong : updates ? row.updates_lost : row.failed);
     if (failures_++ == 0)
       first_failure_ = concat(property, "\n", run.trial.report, "\n  at ", repeat);
+  }
+
+  /// The combinations of two losses that were possible in a run, and did not happen.
+  std::vector<sim::TwoLosses> not_covered() const {
+    std::vector<sim::TwoLosses> missing;
+    for (const auto& [losses, count] : covered_)
+      if (count == 0) missing.push_back(losses);
+    return missing;
   }
 
   bool print() const {
@@ -88,21 +98,27 @@ class Atlas {
                  still});
     }
     std::cout << table.text();
-    if (second_ > 0)
-      std::cout << grouped(second_)
-                << " of these runs lost a second process during the recovery, in "
-                << covered_.size()
-                << " combinations of first process, second process and its last message.\n";
+    if (second_ > 0) print_second();
     if (failures_ > 0) std::cout << "\nThe first failure:\n" << first_failure_ << '\n';
     return failures_ == 0;
   }
 
  private:
+  void print_second() const {
+    const auto missing = not_covered();
+    std::cout << grouped(second_) << " of these runs lost a second process during the recovery, in "
+              << covered_.size() - missing.size() << " of " << covered_.size()
+              << " possible combinations of first process, second process and its last message.\n";
+    for (const auto& [first, second, message] : missing)
+      std::cout << "not covered: " << sim::name_of(first) << ", then " << sim::name_of(second)
+                << " after " << message << '\n';
+  }
+
   const bool terminal_;
   std::mutex mutex_;
   std::uint64_t done_ = 0, second_ = 0, failures_ = 0;
   std::array<Row, sim::kVictims> rows_;
-  std::map<std::tuple<Victim, Victim, std::string>, std::uint64_t> covered_;
+  std::map<sim::TwoLosses, std::uint64_t> covered_;  // how often; 0: possible, but not drawn
   std::string first_failure_;
 };
 
@@ -128,6 +144,17 @@ int crash_atlas(const Plan& plan, const AtlasOptions& options) {
   });
   for_all(options.second, threads, interrupted, [&](std::uint64_t i) {
     results.add(atlas->lose_two(options.seed + i), concat("seed ", options.seed + i));
+  });
+  // Rare combinations are looked for, each in a few more runs.
+  const auto missing = results.not_covered();
+  for_all(missing.size(), threads, interrupted, [&](std::uint64_t i) {
+    for (std::uint64_t more = 0; more < kMoreRuns; ++more) {
+      const std::uint64_t seed = options.seed + options.second + i * kMoreRuns + more;
+      const AtlasRun run = atlas->lose_two(seed, missing[i]);
+      results.add(run, concat("seed ", seed, ", ", sim::name_of(missing[i].first), " and then ",
+                              sim::name_of(missing[i].second), " after ", missing[i].last_message));
+      if (run.second_was_lost) return;
+    }
   });
   const bool well = results.print();
   if (!well) return 1;

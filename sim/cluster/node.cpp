@@ -54,6 +54,7 @@ Simulator::Options SimulatedNode::host_options(const Options& node) {
     if (parts_.on_event && presence_->is_present(actor)) parts_.on_event(actor, at, event);
   };
   options.events = this;
+  options.clock_began = parts_.timeline.now();
   options.shared_observers = parts_.observers;
   options.presence = presence_;
   options.shared_trace = &parts_.trace;

@@ -14,6 +14,8 @@ constexpr std::uint64_t kLaneStream = 0x6c616e65;
 constexpr double kCallAgain = 0.05;
 /// Of the silence limits until a broken connection is given up.
 constexpr double kGiveUp = 5;
+/// Of the silence limit: the other processes notice the end of a killed one up to this much later.
+constexpr double kNoticeEnd = 0.9;
 
 }  // namespace
 
@@ -46,7 +48,11 @@ void ProcessNetwork::end(ProcessId process, bool killed) {
         end.lost_from = timeline_.now() + scaled(flight, rng_.uniform());
         end.waiting.resize(rng_.below(end.waiting.size() + 1));
       }
-      put({link.get(), side}, {.end = "its process has ended"});
+      const auto notice = [this, end = Place{link.get(), side}] {
+        put(end, {.end = "its process has ended"});
+      };
+      const bool is_late = killed && rng_.one_in(2);
+      timeline_.after(is_late ? scaled(silence_, kNoticeEnd * rng_.uniform()) : Duration{}, notice);
     }
   // A frozen process can be killed, too.
   for (ProcessId other = 0; other < processes_.size(); ++other) update(process, other);

@@ -156,7 +156,7 @@ void SimulatedProgram::ask_to_leave(WorkerId worker) {
 }
 
 void SimulatedProgram::report_lost(Address actor, const std::string& reason) {
-  part()->host().report_down(kScheduler, actor, {EndReason::Kind::unreachable, reason});
+  part()->host().report_down(kScheduler, actor, {EndReason::Kind::cut_off, reason});
 }
 
 }  // namespace leeway::sim

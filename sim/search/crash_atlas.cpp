@@ -21,13 +21,25 @@ bool is_process(Address actor) {
          actor.kind == RoleKind::standby;
 }
 
+Victim victim_of(Address actor, const Plan& plan) {
+  if (actor.kind == RoleKind::shard) return Victim::primary;
+  if (actor.kind == RoleKind::standby) return Victim::standby;
+  return plan.pipeline.stages > 1 ? Victim::stage : Victim::worker;
+}
+
+std::string kind_of(const Message& message) {
+  const auto envelope = decode(message);
+  return envelope ? std::string(leeway::name_of(envelope->body)) : "?";
+}
+
 /// Loses processes of one run after their messages.
 class AtlasLosses {
  public:
   AtlasLosses(const std::shared_ptr<const Job>& job, std::vector<KillPoint> losses,
-              std::uint64_t seed)
+              std::uint64_t seed, const std::optional<TwoLosses>& wanted)
       : job_(job),
         losses_(std::move(losses)),
+        wanted_(wanted),
         rng_(Rng::stream(seed, kAtlasStream)),
         redundant_(job->plan.shards, true) {
     SimulationOptions options;
@@ -71,11 +83,17 @@ class AtlasLosses {
     if (next_ == losses_.size()) return false;
     KillPoint& point = losses_[next_];
     if (next_ == 1 && point.actor == Address{}) {  // any process that may be lost now
+      if (!may_be_lost(from)) {
+        point.sends = std::max<std::uint64_t>(point.sends, 2) - 1;
+        return false;
+      }
+      const TwoLosses two{out_.lost.first, victim_of(from, job_->plan), kind_of(message)};
+      out_.possible.insert(two);
+      if (wanted_ && two != *wanted_) return false;
       if (point.sends > 1) {
         --point.sends;
         return false;
       }
-      if (!may_be_lost(from)) return false;
     } else if (from != point.actor || --point.sends > 0) {
       return false;
     }
@@ -97,21 +115,16 @@ class AtlasLosses {
   }
   void lose(Address actor, const Message& message) {
     Simulator& host = simulation_->host();
-    const Victim victim = actor.kind == RoleKind::shard     ? Victim::primary
-                          : actor.kind == RoleKind::standby ? Victim::standby
-                          : job_->plan.pipeline.stages > 1  ? Victim::stage
-                                                            : Victim::worker;
     if (actor.kind != RoleKind::worker) redundant_[actor.index] = false;
     if (next_++ == 0) {
       out_.was_lost = true;
-      out_.first = victim;
+      out_.lost.first = victim_of(actor, job_->plan);
       lost_ = actor;
       lost_at_ = host.now();
     } else {
       out_.second_was_lost = true;
-      out_.second = victim;
-      const auto envelope = decode(message);
-      out_.last_message = envelope ? std::string(leeway::name_of(envelope->body)) : "?";
+      out_.lost.second = victim_of(actor, job_->plan);
+      out_.lost.last_message = kind_of(message);
     }
     // It starts again after up to three times the detection time.
     const double away = uniform(rng_, 0.05, 3);
@@ -121,6 +134,7 @@ class AtlasLosses {
 
   std::shared_ptr<const Job> job_;
   std::vector<KillPoint> losses_;
+  const std::optional<TwoLosses> wanted_;
   Rng rng_;
   std::vector<bool> redundant_;  // by shard: both replicas live and are in sync
   std::size_t next_ = 0;         // of losses_
@@ -150,7 +164,7 @@ Expected<CrashAtlas> CrashAtlas::make(Plan plan, const MakeJob& make, std::uint6
     const auto job = make(plan, {});
     if (!job) return job.error();
     CrashAtlas atlas(plan, *job);
-    AtlasLosses none(*job, {}, 0);
+    AtlasLosses none(*job, {}, 0, {});
     const AtlasRun whole = none.run();
     if (!whole.trial.property.empty())
       return Error{concat("a run without losses fails: ", whole.trial.report)};
@@ -168,24 +182,35 @@ bool CrashAtlas::is_exact() const {
          plan_.balance == plan::Balance::equal;
 }
 
-AtlasRun CrashAtlas::lose_two(std::uint64_t seed) const {
+AtlasRun CrashAtlas::lose_two(std::uint64_t seed, const std::optional<TwoLosses>& wanted) const {
   Rng rng = Rng::stream(seed, kAtlasStream, 1);
+  if (wanted) {
+    std::vector<KillPoint> suitable = points_;
+    std::erase_if(suitable, [&](const KillPoint& point) {
+      return victim_of(point.actor, plan_) != wanted->first;
+    });
+    if (suitable.empty()) return {};
+    const KillPoint first = suitable[rng.below(suitable.size())];
+    return run({first, {{}, 1 + rng.below(3)}}, seed, wanted);
+  }
   const KillPoint first = points_[rng.below(points_.size())];
   // Soon after the first loss, or during the recovery.
   const std::uint64_t later = 1 + rng.below(rng.one_in(2) ? 20 : 150);
   return run({first, {{}, later}}, seed);
 }
 
-AtlasRun CrashAtlas::run(const std::vector<KillPoint>& points, std::uint64_t seed) const {
-  AtlasLosses losses(job_, points, seed ^ mix64(points.front().sends));
+AtlasRun CrashAtlas::run(const std::vector<KillPoint>& points, std::uint64_t seed,
+                         const std::optional<TwoLosses>& wanted) const {
+  AtlasLosses losses(job_, points, seed ^ mix64(points.front().sends), wanted);
   AtlasRun out = losses.run();
   if (!out.trial.property.empty()) return out;
   if (losses.samples != samples_) {
     out.trial.property = "each sample is trained once";
     out.trial.report =
         concat(losses.samples, " samples were trained, and ", samples_, " in a run without losses");
-  } else if (is_exact() && out.first >= Victim::primary &&
-             (!out.second_was_lost || out.second >= Victim::primary) && out.weights != weights_) {
+  } else if (is_exact() && out.lost.first >= Victim::primary &&
+             (!out.second_was_lost || out.lost.second >= Victim::primary) &&
+             out.weights != weights_) {
     out.trial.property = "the loss of replicas changes no bit";
     out.trial.report = "the weights differ from those of a run without losses";
   }

@@ -4,7 +4,10 @@
 // A process is lost after each message that it sends, also between two messages of one handler. It
 // starts again some time later. A second process may be lost during the recovery. Every run must
 // end well under all checkers, with every sample trained once.
+#include <compare>
 #include <cstdint>
+#include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,12 +28,20 @@ enum class Victim : std::uint8_t { worker, stage, primary, standby };
 constexpr int kVictims = 4;
 std::string_view name_of(Victim victim);
 
+/// Two losses, by the kinds of the processes and of the last message of the second one.
+struct TwoLosses {
+  Victim first{}, second{};
+  std::string last_message;
+  auto operator<=>(const TwoLosses&) const = default;
+};
+
 struct AtlasRun {
   Trial trial;
   bool was_lost = false;  // the process has sent that many messages
   bool second_was_lost = false;
-  Victim first{}, second{};
-  std::string last_message;  // kind of the last message of the second victim
+  TwoLosses lost;
+  /// With a second loss to come: those that were possible since the first one.
+  std::set<TwoLosses> possible;
   /// Virtual time from the loss to the next update of a lost replica's shard, of any shard after
   /// the loss of a worker; negative: the run had no update after the loss.
   Duration standstill{-1};
@@ -52,13 +63,15 @@ class CrashAtlas {
 
   /// Thread-safe.
   AtlasRun lose(const KillPoint& point) const { return run({point}, 0); }
-  /// The losses that `seed` draws: one of points(), and another process during the recovery.
-  AtlasRun lose_two(std::uint64_t seed) const;
+  /// The losses that `seed` draws: one of points(), and another process during the recovery;
+  /// `wanted` if that is given and becomes possible.
+  AtlasRun lose_two(std::uint64_t seed, const std::optional<TwoLosses>& wanted = {}) const;
 
  private:
   CrashAtlas(Plan plan, std::shared_ptr<const Job> job)
       : plan_(std::move(plan)), job_(std::move(job)) {}
-  AtlasRun run(const std::vector<KillPoint>& losses, std::uint64_t seed) const;
+  AtlasRun run(const std::vector<KillPoint>& losses, std::uint64_t seed,
+               const std::optional<TwoLosses>& wanted = {}) const;
 
   Plan plan_;
   std::shared_ptr<const Job> job_;

@@ -15,7 +15,8 @@ namespace {
 
 constexpr std::uint64_t kNodeLossStream = 0x6e6c6f73;
 
-/// Disturbs one node after the other, each when all standbys are in sync.
+/// Disturbs one node after the other, each when all standbys are in sync. Nodes also leave while a
+/// shard waits for its standby.
 class NodeLosses {
  public:
   explicit NodeLosses(const std::shared_ptr<const Job>& job)
@@ -48,19 +49,43 @@ class NodeLosses {
       if (!simulation_->ended()) look_later();
     });
   }
+  /// The loss of a standby just while its primary ends loses the shard.
+  bool is_any_leaving() const {
+    for (std::uint32_t node = 1; node <= simulation_->last_node(); ++node)
+      if (!simulation_->node(node).has_ended() && simulation_->node(node).role().is_leaving())
+        return true;
+    return false;
+  }
   void look() {
     const Instant now = simulation_->now();
-    if (now < quiet_until_ || !lacking_.empty() || rng_.one_in(3)) return;
+    const bool may_be_lost = now >= quiet_until_ && lacking_.empty() && !is_any_leaving();
+    if (may_be_lost ? rng_.one_in(3) : !rng_.one_in(4)) return;
     const std::uint32_t node = between(rng_, 1, simulation_->last_node());
     const SimulatedAgent& process = simulation_->node(node);
     if (process.has_ended() || process.is_frozen() || !process.part() ||
         !process.part()->has_started() || process.role().is_leaving())
       return;
     ++losses_;
+    if (!may_be_lost) return leave(node);
     const double lasts = some(rng_.one_in(2) ? 1 : 8);
-    simulation_->inject(fault_of(node, lasts));
+    if (rng_.one_in(8))
+      leave(node);
+    else
+      simulation_->inject(fault_of(node, lasts));
     // The loss must be noticed before the next one.
     quiet_until_ = now + time_of(lasts + 5 * silence_, 1);
+  }
+  void leave(std::uint32_t number) {
+    const Address node{RoleKind::node, number};
+    simulation_->inject({node, 0.0, 0, plan::Leaves{}});
+    join_when_left(number);
+  }
+  void join_when_left(std::uint32_t number) {
+    simulation_->after(time_of(20 * silence_, 1), [this, number] {
+      if (simulation_->ended()) return;
+      if (!simulation_->node(number).has_ended()) return join_when_left(number);
+      simulation_->inject({Address{RoleKind::node, number}, 0.0, 0, plan::Joins{}});
+    });
   }
   plan::Fault fault_of(std::uint32_t number, double lasts) {
     const Address node{RoleKind::node, number};
@@ -68,23 +93,15 @@ class NodeLosses {
     const std::uint32_t last = simulation_->last_node();
     const std::uint32_t other = (number + between(rng_, 1, last)) % (last + 1);
     const Address peer{RoleKind::node, other};
-    switch (rng_.below(8)) {
+    switch (rng_.below(7)) {
       case 0:
       case 1:
         fault.kind = plan::Freeze{lasts};
         break;
       case 2:
-        fault.kind = plan::Leaves{};
-        // It joins again when it has left.
-        simulation_->after(time_of(20 * silence_, 1), [this, number, node] {
-          if (simulation_->node(number).has_ended() && !simulation_->ended())
-            simulation_->inject({node, 0.0, 0, plan::Joins{}});
-        });
-        break;
-      case 3:
         fault.kind = plan::Breaks{peer, lasts};
         break;
-      case 4:
+      case 3:
         fault.kind = plan::Silence{peer, lasts};
         break;
       default:

@@ -60,8 +60,8 @@ class Sum final : public ReplicatedRole {
 
 /// The host of one replica. Works wait until the test computes them.
 struct Side final : private Outbox {
-  explicit Side(Replica::Standing standing, std::uint32_t launch = 1)
-      : role(std::make_shared<Sum>()), replica(role, kPair, standing, launch) {}
+  explicit Side(Replica::Standing standing, std::uint32_t launch = 1, Instant began = {})
+      : role(std::make_shared<Sum>()), replica(role, kPair, standing, launch), clock_(began.ns) {}
 
   void start() { replica.on_start(*this); }
   void get(Address from, const Message& message) { replica.on_message(from, message, *this); }
@@ -118,7 +118,7 @@ struct Side final : private Outbox {
   void take_over(Address address) override { took_over = address; }
 
   Rng rng_{1};
-  mutable std::int64_t clock_ = 0;  // never stands
+  mutable std::int64_t clock_;  // never stands
 };
 
 void deliver(Side& primary, Side& standby) {
@@ -205,6 +205,21 @@ TEST_CASE("a standby takes over when it has computed what the primary had") {
   CHECK(standby.timers == std::vector<TimerToken>{7});
   standby.pull(1);
   CHECK(standby.answers() == Sums{156});
+}
+
+TEST_CASE("time goes on when a standby takes over whose host's clock began at another moment") {
+  for (const Instant began : {Instant{}, Instant{seconds(60).ns}}) {
+    Side primary(Replica::Standing::primary, 1, Instant{seconds(30).ns});
+    Side standby(Replica::Standing::standby, 1, began);
+    primary.start();
+    primary.pull(1);
+    exchange(primary, standby);
+    const Instant last = primary.role->pulled_at();
+    standby.order(2, msg::Replicate::Standing::promoted);
+    standby.pull(1);
+    CHECK(standby.role->pulled_at() > last);
+    CHECK(standby.role->pulled_at() - last < seconds(1));
+  }
 }
 
 TEST_CASE("a standby that has taken over accepts nothing from the earlier primary") {

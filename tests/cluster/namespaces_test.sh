@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A cluster on three hosts (network namespaces) whose links have delay and loss, and break.
+# A cluster on three hosts (network namespaces) whose links have delay and loss, and break. The last parts have a standby shard.
 #
 # namespaces_test.sh FOLDER_OF_PROGRAMS. Exit code 77: skipped; the output has the reason.
 set -euo pipefail
@@ -13,7 +13,7 @@ train() {
   local log=$1
   shift
   on "$program_host" "$bin/linear-regression" --nodes 10.98.7.2:4242,10.98.7.3:4242 --tls "$folder/tls/program" \
-    --place "shards=1,worker0=1,worker1=2" --workers 2 --shards 1 --no-out "$@" >"$log" 2>&1
+    --place "${place:-shards=1,worker0=1,worker1=2}" --workers 2 --shards 1 --no-out "$@" >"$log" 2>&1
 }
 ends_with() {  # ends_with CODE: waits for the run and checks its exit code
   local status=0
@@ -51,4 +51,25 @@ await "$folder/b.log" "began the job" 3
 switch cut "${hosts[1]}"
 ends_with 1
 expect "$folder/lost.log" "10.98.7.2:4242"
+switch mend "${hosts[1]}"
+await "$folder/b.log" "; free" 3
+
+place=shards=1,standbys=2,workers=0
+echo "--- a shard and its standby do not hear each other"
+(train "$folder/apart.log" --replicas 2 --staleness 3 --epochs 0 --seconds 3600) &
+run=$!
+await "$folder/b.log" "began the job" 4
+await "$folder/c.log" "began the job" 4
+switch cut "${hosts[1]}" "${hosts[2]}"
+await "$folder/apart.log" "standby 0 on node 10.98.7.3:4242 cannot be reached from node 10.98.7.2:4242; the shard continues"
+switch mend "${hosts[1]}" "${hosts[2]}"
+await "$folder/apart.log" "shard 0 has a standby again"
+
+echo "--- the shard's host is disconnected, and its standby takes over"
+switch cut "${hosts[1]}"
+await "$folder/apart.log" "the standby of shard 0 has taken over"
+switch mend "${hosts[1]}"
+await "$folder/apart.log" "shard 0 has a standby again" 2
+kill -TERM $run
+ends_with 130
 echo "passed"

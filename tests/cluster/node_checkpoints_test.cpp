@@ -5,7 +5,9 @@
 #include "sim/disk.hpp"
 #include "tests/checkpoint/small_checkpoint.hpp"
 #include "tests/cluster/agents.hpp"
+#include "tests/support/bits.hpp"
 #include "tests/support/process.hpp"
+#include "tests/support/weights.hpp"
 
 namespace leeway::test {
 namespace {
@@ -74,6 +76,27 @@ TEST_CASE("a node with its own disk sends its checkpoints to the program, and re
   Program resumed(net, {agent.name()}, jobs.job(numbers.front()), "shards=1");
   CHECK(resumed.run().end.samples_trained == 120);
   CHECK(resumed.trained < 120);
+}
+
+TEST_CASE("a run with standby shards is resumed on other nodes, with the same bits") {
+  const auto net = std::make_shared<MemoryNet>();
+  const RunningAgent one(net), two(net);
+  CheckpointJobs jobs;
+  jobs.plan.replicas = 2;
+  jobs.plan.consistency = plan::Bsp{};
+  REQUIRE(jobs.store->put_mark());
+  Program program(net, {one.name(), two.name()}, jobs.job(), "shards=1,standbys=2");
+  const RunTotals whole = program.run();
+  const auto numbers = *jobs.store->numbers();
+  REQUIRE(numbers.size() > 1);
+  Program resumed(net, {one.name(), two.name()}, jobs.job(numbers.front()), "shards=2,standbys=1");
+  const RunTotals rest = resumed.run();
+  CHECK(rest.end.samples_trained == 120);
+  CHECK(resumed.trained < 120);
+  // A standby that computes other results than its primary is reported.
+  CHECK_THAT(resumed.log, !Contains("other results"));
+  const auto job = job_of(jobs.plan);
+  CHECK(same_bits(weights_of(*job, rest.weights), weights_of(*job, whole.weights)));
 }
 
 TEST_CASE("two nodes that share a disk with each other keep one copy of each checkpoint") {

@@ -4,10 +4,10 @@
 switch.py NAME... makes a TAP device `lw` in each named namespace, and forwards Ethernet frames between
 them. Each line on standard input is a command:
 
-    delay MS        delays all later frames by this time
-    loss SHARE      drops this share of all later frames, at random with a fixed seed
-    cut NAME        drops all frames to and from the namespace
-    mend NAME       ends the cut
+    delay MS          delays all later frames by this time
+    loss SHARE        drops this share of all later frames, at random with a fixed seed
+    cut NAME [NAME]   drops all frames to and from the namespace, or between the two
+    mend NAME [NAME]  ends the cut
 
 Prints "ready" on standard output when the devices exist, and "ok" after each command. Ends at the end
 of standard input.
@@ -43,24 +43,26 @@ class Switch:
             subprocess.run(["ip", "link", "set", device, "netns", name, "name", "lw"], check=True)
         self.delay = 0.0
         self.loss = 0.0
-        self.cut = set()
+        self.cut = set()  # of frozensets: a port, or a pair of ports
         self.random = random.Random(1)
         self.port_of = {}  # by hardware address
-        self.due = []  # (time, number, port, frame)
+        self.due = []  # (time, number, receiver, sender, frame)
         self.number = 0
 
     def command(self, line):
-        verb, value = line.split()
+        verb, *values = line.split()
         if verb == "delay":
-            self.delay = float(value) / 1000
+            self.delay = float(values[0]) / 1000
         elif verb == "loss":
-            self.loss = float(value)
-        elif verb == "cut":
-            self.cut.add(self.names.index(value))
-        elif verb == "mend":
-            self.cut.discard(self.names.index(value))
+            self.loss = float(values[0])
+        elif verb in ("cut", "mend"):
+            ports = frozenset(map(self.names.index, values))
+            (self.cut.add if verb == "cut" else self.cut.discard)(ports)
         else:
             raise ValueError(f"{verb} is not a command; see the top of switch.py")
+
+    def is_cut(self, port, other):
+        return not self.cut.isdisjoint((frozenset({port}), frozenset({other}), frozenset({port, other})))
 
     def receive(self, port, now):
         for _ in range(64):  # then the other ports have their turn
@@ -68,22 +70,22 @@ class Switch:
                 frame = os.read(self.taps[port], 65536)
             except (BlockingIOError, OSError):
                 return
-            if port in self.cut or (self.loss and self.random.random() < self.loss):
+            if self.loss and self.random.random() < self.loss:
                 continue
             self.port_of[frame[6:12]] = port
             to = self.port_of.get(frame[0:6])
             for receiver in range(len(self.taps)) if to is None else [to]:
-                if receiver != port and len(self.due) < MOST_WAITING:
+                if receiver != port and not self.is_cut(port, receiver) and len(self.due) < MOST_WAITING:
                     self.number += 1
-                    heapq.heappush(self.due, (now + self.delay, self.number, receiver, frame))
+                    heapq.heappush(self.due, (now + self.delay, self.number, receiver, port, frame))
 
     def send_due(self, now):
         while self.due and self.due[0][0] <= now:
-            _, _, port, frame = heapq.heappop(self.due)
-            if port in self.cut:
+            _, _, receiver, sender, frame = heapq.heappop(self.due)
+            if self.is_cut(sender, receiver):
                 continue
             try:
-                os.write(self.taps[port], frame)
+                os.write(self.taps[receiver], frame)
             except (BlockingIOError, OSError):
                 pass  # its queue is full, or it is not up
 

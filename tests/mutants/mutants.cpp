@@ -26,8 +26,9 @@ namespace {
 /// drawn from the others. `tied` is a transformer with tied weights in its first and last stage.
 /// Runs drawn from `crashing` write checkpoints, lose power and are resumed; they train with Adam
 /// and a schedule of learning rates. Runs drawn from `clustered`, and no others, are on node
-/// agents. Runs drawn from `replicated` lose replicas of shards.
-enum class Base { tiny, piped, tied, crashing, replicated, clustered };
+/// agents. Runs drawn from `replicated` lose replicas of shards, and those drawn from `losing` lose
+/// nodes with replicas.
+enum class Base { tiny, piped, tied, crashing, replicated, losing, clustered };
 
 struct Described {
   Mutant mutant;
@@ -105,6 +106,14 @@ constexpr Described kMutants[] = {
                      "a new standby lacks the pushes that wait for their round"),
     LEEWAY_MUTANT_IN(replicated, in_sync_too_early,
                      "a standby counts as in sync without inputs whose outputs have left"),
+    LEEWAY_MUTANT_IN(losing, takeover_not_announced,
+                     "other nodes do not learn that a standby has taken over"),
+    LEEWAY_MUTANT_IN(losing, standby_beside_primary,
+                     "a new standby is launched on the node of its primary"),
+    LEEWAY_MUTANT_IN(losing, standby_launch_not_counted,
+                     "the next launch of a standby has the number of the last one"),
+    LEEWAY_MUTANT_IN(losing, left_without_standby,
+                     "a node that leaves ends its shard before the standby is in sync"),
     LEEWAY_MUTANT(start_not_sent_again, "a Start lost with a connection is not sent again"),
     LEEWAY_MUTANT(stop_not_sent_again, "a Stop lost with a connection is not sent again"),
     LEEWAY_MUTANT_IN(crashing, manifest_before_files,
@@ -172,7 +181,8 @@ Arguments parse(std::span<char* const> words) {
 }
 
 std::shared_ptr<const Job> job_of(Base base) {
-  if (base == Base::tiny || base == Base::replicated || base == Base::clustered)
+  if (base == Base::tiny || base == Base::replicated || base == Base::losing ||
+      base == Base::clustered)
     return test::job_of(test::tiny_plan());
   if (base == Base::crashing) {
     Plan plan = test::tiny_plan();
@@ -192,13 +202,13 @@ sim::SearchResult search_with(Mutant mutant, Base base, std::uint64_t seeds) {
   options.last = seeds;
   options.twice_one_in = 0;
   options.crash_one_in = base == Base::crashing ? 1 : 0;
-  options.loss_one_in = base == Base::replicated ? 1 : 0;
+  options.loss_one_in = base == Base::replicated || base == Base::losing ? 1 : 0;
   options.shrink_trials = 0;
   options.draw = {.least_workers = 2,
                   .most_workers = 6,
                   .most_shards = 3,
                   .iterations = 150,
-                  .cluster_one_in = base == Base::clustered ? 1u : 0u};
+                  .cluster_one_in = base == Base::losing || base == Base::clustered ? 1u : 0u};
   return sim::search(*job_of(base), options);
 }
 
@@ -239,7 +249,7 @@ bool passes_without_bugs(const Arguments& arguments, Base base) {
 
 int run(const Arguments& arguments) {
   for (const Base base :
-       {Base::tiny, Base::tied, Base::crashing, Base::replicated, Base::clustered})
+       {Base::tiny, Base::tied, Base::crashing, Base::replicated, Base::losing, Base::clustered})
     if (arguments.names.empty() && !passes_without_bugs(arguments, base)) return 1;
   if (arguments.markdown) {
     std::printf("| mutant | planted bug | found by | seed |\n|---|---|---|---|\n");

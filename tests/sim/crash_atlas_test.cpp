@@ -49,8 +49,8 @@ TEST_CASE("each process may be lost after each message that it sends") {
       INFO(point.actor << ", message " << point.sends << ": " << run.trial.report);
       REQUIRE(run.trial.property == "");
       REQUIRE(run.was_lost);
-      lost.insert(run.first);
-      if (run.first == Victim::primary)
+      lost.insert(run.lost.first);
+      if (run.lost.first == Victim::primary)
         CHECK(run.standstill <= milliseconds(500));  // the detection takes 200 ms
     }
     CHECK(lost.size() == 3);
@@ -67,6 +67,23 @@ TEST_CASE("a second process may be lost while a run recovers") {
     if (run.second_was_lost) ++lost;
   }
   CHECK(lost > 100);
+}
+
+TEST_CASE("each combination of two losses that is possible can be aimed at") {
+  const CrashAtlas atlas = atlas_of(bsp_plan(), 200);
+  std::set<TwoLosses> possible;
+  for (std::uint64_t seed = 1; seed <= 50; ++seed) possible.merge(atlas.lose_two(seed).possible);
+  CHECK(possible.size() > 10);
+  for (const TwoLosses& wanted : possible) {
+    AtlasRun run;
+    for (std::uint64_t seed = 1; seed <= 500 && !run.second_was_lost; ++seed) {
+      run = atlas.lose_two(seed, wanted);
+      REQUIRE(run.trial.property == "");
+    }
+    INFO(name_of(wanted.first) << ", " << name_of(wanted.second) << ", " << wanted.last_message);
+    REQUIRE(run.second_was_lost);
+    CHECK(run.lost == wanted);
+  }
 }
 
 TEST_CASE("an atlas needs a worker that may be lost") {

@@ -231,8 +231,9 @@ TEST_CASE("a search stops at the failing seed and keeps its plan") {
     return load_job(broken, std::move(options));
   };
   const DrawLimits no_pipelines{.pipelines = false};
+  // With several threads, the seed that fails first is not always the same.
   const auto found = search(
-      *base, {.first = 1, .last = 100, .threads = 2, .draw = no_pipelines, .make_job = make});
+      *base, {.first = 1, .last = 100, .threads = 1, .draw = no_pipelines, .make_job = make});
   REQUIRE_FALSE(found.failures.empty());
   const Failure& failure = found.failures.front();
   CHECK(failure.drawn == draw_plan(*base, failure.seed, no_pipelines));

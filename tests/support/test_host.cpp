@@ -39,8 +39,11 @@ TestHost::TestHost(std::shared_ptr<const Job> job, std::uint64_t seed, FaultRate
   add(kScheduler, std::make_unique<Scheduler>(job_));
   for (std::uint32_t i = 0; i < job_->plan.shards; ++i)
     add(address_of(ShardId(i)), std::make_unique<Shard>(job_, ShardId(i)));
-  for (std::uint32_t i = 0; i < job_->plan.workers; ++i)
-    add(address_of(WorkerId(i)), make_participant(job_, WorkerId(i)));
+  for (std::uint32_t i = 0; i < job_->plan.workers; ++i) {
+    auto participant = make_participant(job_, WorkerId(i));
+    participant->warm_up();
+    add(address_of(WorkerId(i)), std::move(participant));
+  }
 }
 
 TestHost::~TestHost() = default;

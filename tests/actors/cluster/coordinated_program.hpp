@@ -64,6 +64,11 @@ class CoordinatedProgram final : public Coordinator::Site {
     now += time.ns;
     coordinator.tick();
   }
+  /// All nodes answer the pings that they have got.
+  void answer_pings() {
+    for (std::uint32_t peer = 1; peer < 10; ++peer)
+      for (const auto& ping : take<node::Ping>(peer)) receive(peer, node::Pong{ping.ns, now});
+  }
   /// Messages of this type to a peer since the last call.
   template <class T>
   std::vector<T> take(std::uint32_t peer) {

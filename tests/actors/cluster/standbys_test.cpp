@@ -110,10 +110,45 @@ TEST_CASE("a lost node is called again for a standby that no other node can have
   CHECK(program.begun(5) == Launches{"standby0/2"});
 }
 
+TEST_CASE("a lost node comes back, although no shard lacks a standby, and has the next one") {
+  CoordinatedProgram program(two_replicas(), 3, kApart);
+  program.run();
+  program.called.clear();
+  program.coordinator.gone(PeerId(1), "its process ended");
+  promote(program, 1);
+  REQUIRE(program.begun(3) == Launches{"standby0/2"});
+  seed(program, 2);
+  program.pass(seconds(6));
+  REQUIRE(program.called == std::vector{NodeIndex(1)});
+  program.coordinator.called(NodeIndex(1), PeerId(5));
+  program.answer(5);
+  program.receive(5, node::Linked{});
+  CHECK(program.begun(5).empty());
+  lose_standby(program, 2);
+  CHECK(program.begun(5) == Launches{"standby0/3"});
+}
+
+TEST_CASE("replicas on one node are separated when another node joins") {
+  CoordinatedProgram program(two_replicas(), 1, "");
+  program.run();
+  join(program, 4);
+  program.pass(milliseconds(50));
+  program.answer_pings();
+  CHECK(program.ended(1) == Launches{"standby0/1"});
+  CHECK(program.begun(4).empty());
+  lose_standby(program, 1);
+  CHECK(program.begun(4) == Launches{"standby0/2"});
+  seed(program, 2);
+  // A second one is not needed.
+  program.offer(5);
+  CHECK(program.take<node::Held>(5).size() == 1);
+}
+
 TEST_CASE("a node with a primary leaves when its standby has taken over") {
   CoordinatedProgram program(two_replicas(), 3, kApart);
   program.run();
   program.receive(1, node::Leaving{});
+  program.answer_pings();
   CHECK(program.ended(1) == Launches{"shard0/1"});
   CHECK(program.take<node::Left>(1).empty());
   promote(program, 1);
@@ -125,6 +160,7 @@ TEST_CASE("a node with a standby leaves when another node is to have it") {
   CoordinatedProgram program(two_replicas(), 3, kApart);
   program.run();
   program.receive(2, node::Leaving{});
+  program.answer_pings();
   CHECK(program.ended(2) == Launches{"standby0/1"});
   lose_standby(program, 1);
   CHECK(program.take<node::Left>(2).size() == 1);
@@ -140,28 +176,47 @@ TEST_CASE("a node with a primary stays until the standby is in sync") {
   program.pass(seconds(5));
   CHECK(program.take<node::Left>(1).empty());
   seed(program, 2);
+  program.answer_pings();
   CHECK(program.ended(1) == Launches{"shard0/1"});
   promote(program, 2);
   CHECK(program.take<node::Left>(1).size() == 1);
   CHECK(program.coordinator.placement().shards[0] == NodeIndex(3));
 }
 
-TEST_CASE("both nodes of a shard can leave, one after the other") {
+TEST_CASE("a primary whose node leaves ends only after an answer of its standby's node") {
+  CoordinatedProgram program(two_replicas(), 3, kApart);
+  program.run();
+  program.receive(1, node::Leaving{});
+  REQUIRE(program.take<node::Ping>(2).size() == 1);
+  program.pass(milliseconds(100));
+  CHECK(program.ended(1).empty());
+  program.coordinator.gone(PeerId(2), "its process ended");
+  lose_standby(program, 1);
+  REQUIRE(program.begun(3) == Launches{"standby0/2"});
+  program.answer_pings();
+  CHECK(program.ended(1).empty());
+  seed(program, 2);
+  program.answer_pings();
+  CHECK(program.ended(1) == Launches{"shard0/1"});
+}
+
+TEST_CASE("both nodes of a shard can leave at once, the standby's first") {
   CoordinatedProgram program(two_replicas(), 3, kApart);
   program.run();
   program.receive(1, node::Leaving{});
   program.receive(2, node::Leaving{});
-  // The first loses its shard to the second, which keeps it until node 3 has a standby.
-  CHECK(program.ended(1) == Launches{"shard0/1"});
-  CHECK(program.ended(2).empty());
-  promote(program, 1);
-  CHECK(program.take<node::Left>(1).size() == 1);
-  CHECK(program.begun(3) == Launches{"standby0/2"});
-  CHECK(program.ended(2).empty());
-  seed(program, 2);
-  CHECK(program.ended(2) == Launches{"shard0/2"});
-  promote(program, 2);
+  program.answer_pings();
+  CHECK(program.ended(2) == Launches{"standby0/1"});
+  CHECK(program.ended(1).empty());
+  lose_standby(program, 1);
   CHECK(program.take<node::Left>(2).size() == 1);
+  CHECK(program.begun(3) == Launches{"standby0/2"});
+  seed(program, 2);
+  program.answer_pings();
+  CHECK(program.ended(1) == Launches{"shard0/1"});
+  promote(program, 2);
+  CHECK(program.take<node::Left>(1).size() == 1);
+  CHECK(program.coordinator.placement().shards[0] == NodeIndex(3));
 }
 
 TEST_CASE("a standby that its primary does not hear is reported, unless one of them is lost") {
