@@ -1,5 +1,7 @@
 // MeshNode: calls of other processes, on threads that may block.
+#include <algorithm>
 #include <chrono>
+#include <utility>
 
 #include "core/text.hpp"
 #include "transport/mesh_node.hpp"
@@ -15,6 +17,9 @@ constexpr Duration kRefusedPause = milliseconds(30);
 /// The same on one host, where no firewall refuses calls in the place of the process.
 constexpr Duration kRefusedHerePause = milliseconds(10);
 constexpr Duration kCallPause = milliseconds(200);
+/// Before the second call of a lost connection; doubles up to kCallPause. A process that is being
+/// killed may still take the first call.
+constexpr Duration kFirstPause = milliseconds(10);
 constexpr Duration kProbeLimit = milliseconds(500);
 constexpr Duration kAnswerLimit = milliseconds(1000);
 /// For another call between the two processes, which goes first.
@@ -176,6 +181,7 @@ void MeshNode::call_again(const LinkPointer& link) {
   const Link::Connection lost = link->connection();
   const std::int64_t began = steady_ns(), until = began + 5 * options_.silence.ns;
   int refused = 0;
+  Duration next = kFirstPause;
   std::string gone;
   for (Duration pause{}; gone.empty() && rest(link, pause);) {
     if (steady_ns() > until) {
@@ -186,7 +192,10 @@ void MeshNode::call_again(const LinkPointer& link) {
     const Probe reached = probe(lost.host, lost.port, kProbeLimit);
     refused = reached.reach == Reach::refused ? refused + 1 : 0;
     if (refused == kRefusedMax) gone = "its process has ended";
-    pause = refused == 0 ? kCallPause : is_loopback(lost.host) ? kRefusedHerePause : kRefusedPause;
+    if (refused > 0)
+      pause = is_loopback(lost.host) ? kRefusedHerePause : kRefusedPause;
+    else
+      pause = std::exchange(next, std::min(next + next, kCallPause));
     if (reached.reach != Reach::listens) continue;
     Call calling{.host = lost.host,
                  .port = lost.port,

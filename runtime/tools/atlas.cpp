@@ -25,6 +25,7 @@ using sim::AtlasRun;
 using sim::Victim;
 
 constexpr std::uint64_t kMoreRuns = 500;
+constexpr int kPasses = 3;
 
 /// The runs in which processes of one kind were lost.
 struct Row {
@@ -145,17 +146,22 @@ int crash_atlas(const Plan& plan, const AtlasOptions& options) {
   for_all(options.second, threads, interrupted, [&](std::uint64_t i) {
     results.add(atlas->lose_two(options.seed + i), concat("seed ", options.seed + i));
   });
-  // Rare combinations are looked for, each in a few more runs.
-  const auto missing = results.not_covered();
-  for_all(missing.size(), threads, interrupted, [&](std::uint64_t i) {
-    for (std::uint64_t more = 0; more < kMoreRuns; ++more) {
-      const std::uint64_t seed = options.seed + options.second + i * kMoreRuns + more;
-      const AtlasRun run = atlas->lose_two(seed, missing[i]);
-      results.add(run, concat("seed ", seed, ", ", sim::name_of(missing[i].first), " and then ",
-                              sim::name_of(missing[i].second), " after ", missing[i].last_message));
-      if (run.second_was_lost) return;
-    }
-  });
+  // Rare combinations are looked for, each in some more runs, which may show further ones.
+  std::uint64_t seed = options.seed + options.second;
+  for (int pass = 0; pass < kPasses; ++pass) {
+    const auto missing = results.not_covered();
+    for_all(missing.size(), threads, interrupted, [&](std::uint64_t i) {
+      for (std::uint64_t more = 0; more < kMoreRuns && !interrupted(); ++more) {
+        const std::uint64_t drawn = seed + i * kMoreRuns + more;
+        const AtlasRun run = atlas->lose_two(drawn, missing[i]);
+        results.add(
+            run, concat("seed ", drawn, " aimed at ", sim::name_of(missing[i].first), " and then ",
+                        sim::name_of(missing[i].second), " after ", missing[i].last_message));
+        if (run.second_was_lost) return;
+      }
+    });
+    seed += missing.size() * kMoreRuns;
+  }
   const bool well = results.print();
   if (!well) return 1;
   return guard.interrupted() ? 130 : 0;
