@@ -306,8 +306,6 @@ class Coordinator {
   void end_actor(Address actor, const std::string& reason);
   /// Whether the node runs, and is not silent.
   bool is_in_touch(NodeIndex node) const;
-  /// Whether a node of that name could have such a standby.
-  bool separates_replicas(const std::string& name) const;
   /// Ends replicas on nodes that leave, one of a shard after the other, and standbys on the node of
   /// their primary that a node that has joined can have.
   void move_replicas();

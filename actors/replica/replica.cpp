@@ -1,7 +1,6 @@
 #include "actors/replica/replica.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <stdexcept>
 
 #include "core/check.hpp"
@@ -181,9 +180,7 @@ void Replica::on_link(Address peer, Outbox& out) {
     if (peer == pair_.primary && standing_ == Standing::standby) acknowledge(true, out);
     return;
   }
-  if (peer == pair_.standby) {
-    return send_kept(out);
-  }
+  if (peer == pair_.standby) return send_kept(out);
   handle([&](msg::Relay& relay) { relay.input = msg::LinkInput{peer}; },
          [&] { role_->on_link(peer, outbox_); }, out);
 }
@@ -258,13 +255,13 @@ void Replica::plant(const msg::Seed& seed, Outbox& out) {
 // ---- as standby ----
 
 void Replica::relayed(msg::Relay& relay, Outbox& out) {
-  constexpr Duration kLeast{std::numeric_limits<std::int64_t>::min()};
   // An earlier primary may not know that it was replaced.
   if (relay.configuration != configuration_ || promotion_) return;
   if (relay.position != received_ + 1) return acknowledge(true, out);
   ++received_;
   // The relay that arrived fastest is the most accurate.
-  ahead_ = std::max(ahead_.value_or(kLeast), Instant{relay.now} - out.now());
+  const Duration ahead = Instant{relay.now} - out.now();
+  ahead_ = std::max(ahead_.value_or(ahead), ahead);
   inputs_.push_back(std::move(relay));
   follow(out);
 }

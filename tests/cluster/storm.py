@@ -324,7 +324,6 @@ class Storm:
             "contributing": self.contributing(storm, settle), "epochs": epochs, "samples_not_once": not_once,
         }
 
-
     def draw(self, path):
         """Samples/s of the storm over time, with the faults, as SVG. After figures()."""
         begin, end = (bound + self.events.offset for bound in self.bounds[1:3])

@@ -31,6 +31,13 @@ void join(CoordinatedProgram& program, std::uint32_t peer) {
   program.answer(peer);
   program.receive(peer, node::Linked{});
 }
+/// The coordinator has called the lost node `number`, and only that; it joins as peer `peer`.
+void come_back(CoordinatedProgram& program, std::uint32_t number, std::uint32_t peer) {
+  REQUIRE(program.called == std::vector{NodeIndex(number)});
+  program.coordinator.called(NodeIndex(number), PeerId(peer));
+  program.answer(peer);
+  program.receive(peer, node::Linked{});
+}
 
 }  // namespace
 
@@ -103,10 +110,7 @@ TEST_CASE("a lost node is called again for a standby that no other node can have
   program.coordinator.gone(PeerId(1), "its process ended");
   promote(program, 1);
   program.pass(milliseconds(250));
-  REQUIRE(program.called == std::vector{NodeIndex(1)});
-  program.coordinator.called(NodeIndex(1), PeerId(5));
-  program.answer(5);
-  program.receive(5, node::Linked{});
+  come_back(program, 1, 5);
   CHECK(program.begun(5) == Launches{"standby0/2"});
 }
 
@@ -119,10 +123,7 @@ TEST_CASE("a lost node comes back, although no shard lacks a standby, and has th
   REQUIRE(program.begun(3) == Launches{"standby0/2"});
   seed(program, 2);
   program.pass(seconds(6));
-  REQUIRE(program.called == std::vector{NodeIndex(1)});
-  program.coordinator.called(NodeIndex(1), PeerId(5));
-  program.answer(5);
-  program.receive(5, node::Linked{});
+  come_back(program, 1, 5);
   CHECK(program.begun(5).empty());
   lose_standby(program, 2);
   CHECK(program.begun(5) == Launches{"standby0/3"});

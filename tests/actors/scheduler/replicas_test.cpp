@@ -59,7 +59,7 @@ TEST_CASE("the standby of a lost primary is ordered to take over") {
   CHECK_FALSE(one.ended(kPrimary));
 }
 
-TEST_CASE("the primary of a lost standby is ordered to go on alone") {
+TEST_CASE("a primary that has lost its standby is ordered to continue without one") {
   OneShard one;
   REQUIRE(one.ended(kStandby));
   CHECK(one.order(kPrimary).standing == Standing::alone);
