@@ -17,6 +17,8 @@ namespace leeway {
 namespace {
 
 constexpr Duration kCallLimit = seconds(5);
+constexpr const char* kProgramAdvice =
+    "give the address that the program prints at its start, while it runs";
 
 }  // namespace
 
@@ -70,11 +72,9 @@ Status AgentProcess::join() {
   const auto program = parse_node(options_.agent.join);
   if (!program) return program.error();
   const auto peer =
-      process_.mesh().connect(program->host, program->port, kCallLimit,
-                              "give the address that the program prints at its start, while it "
-                              "runs");
+      process_.mesh().connect(program->host, program->port, kCallLimit, kProgramAdvice);
   if (!peer) return peer.error();
-  agent_.offer(*peer);
+  agent_.called_program(*peer);
   return {};
 }
 
@@ -159,6 +159,11 @@ void AgentProcess::call(NodeIndex node, const std::string& name) {
                 [this, node, job = std::weak_ptr(reserved_)](const Expected<PeerId>& peer) {
                   if (!job.expired()) agent_.called(node, peer);
                 });
+}
+
+void AgentProcess::call_program() {
+  process_.call(options_.agent.join, kCallLimit, kProgramAdvice,
+                [this](const Expected<PeerId>& peer) { agent_.called_program(peer); });
 }
 
 bool AgentProcess::reserve(PeerId program, std::uint64_t job, const node::Ask& ask,

@@ -60,6 +60,7 @@ class AgentProcess final : private Agent::Site {
   void say(const std::string& text) override { options_.log(LogLevel::info, text); }
   void warn(const std::string& text) override { options_.log(LogLevel::warning, text); }
   void call(NodeIndex node, const std::string& name) override;
+  void call_program() override;
   void send(PeerId peer, std::uint64_t job, node::Body body) override {
     process_.send(peer, job, std::move(body));
   }

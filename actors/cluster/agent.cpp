@@ -19,10 +19,17 @@ Placement placement_of(const node::Ask& ask) {
 
 // ---- inputs ----
 
-void Agent::offer(PeerId program) {
-  offered_to_ = program;
+void Agent::called_program(const Expected<PeerId>& program) {
+  if (!program) {
+    outcome_ = program.error();
+    finished_ = true;
+    return;
+  }
+  offered_to_ = *program;
   offered_at_ = site_.now_ns();
-  reply(program, node::Offer{site_.name(), options_.join_wait});
+  if (join_until_ == 0) join_until_ = offered_at_ + options_.join_wait.ns;
+  held_ = false;
+  reply(*program, node::Offer{site_.name(), Duration{join_until_ - offered_at_}});
 }
 
 void Agent::received(PeerId peer, std::uint64_t job, node::Body& body) {
@@ -78,8 +85,19 @@ void Agent::gone_unlinked(PeerId peer, const std::string& reason) {
   if (found == hosted_->calls.end()) return;
   const NodeIndex node = found->first;
   hosted_->calls.erase(found);
-  if (hosted_->step == Step::linking)
-    give_up(concat("cannot reach node ", hosted_->names[node.value()], ": ", reason));
+  if (hosted_->step == Step::linking) cannot_reach(hosted_->names[node.value()] + ": " + reason);
+}
+
+void Agent::cannot_reach(const std::string& what) {
+  const std::int64_t again = site_.now_ns() + options_.join_again.ns;
+  // Its own end of the job is then no reason to end.
+  if (offered_to_ && !leaving_ && again < join_until_) {
+    offered_to_.reset();
+    join_again_ = again;
+  }
+  give_up("cannot reach node " + what);
+  if (join_again_ == again)
+    site_.say(concat("joins again in ", options_.join_again.seconds(), " s"));
 }
 
 void Agent::report_link(PeerId peer, node::LinkState::State state) {
@@ -93,6 +111,10 @@ void Agent::returned(WorkerId worker) {
 
 void Agent::tick() {
   const std::int64_t now = site_.now_ns();
+  if (join_again_ > 0 && now >= join_again_) {
+    join_again_ = 0;
+    site_.call_program();
+  }
   if (!hosted_ && offered_to_ && !held_ && !finished_ &&
       now - offered_at_ > options_.offer_limit.ns) {
     outcome_ =
@@ -242,7 +264,7 @@ void Agent::called(NodeIndex node, const Expected<PeerId>& peer) {
     hosted_->calls[node] = *peer;
     return reply(*peer, here(), hosted_->number);
   }
-  if (hosted_->step == Step::linking) give_up(concat("cannot reach node ", peer.error().text));
+  if (hosted_->step == Step::linking) cannot_reach(peer.error().text);
 }
 
 node::Here Agent::here() const {

@@ -6,7 +6,8 @@
 //
 // It belongs to one program at a time. Its answer to another program names the owner and the time
 // since when it hosts that job. An agent that joins offers itself to a program, and ends with the
-// job.
+// job. If it cannot reach another node of the job, it offers itself again until its wait is over:
+// that node may be stopped, and the program has yet to give it up.
 //
 // It knows no network, thread or clock. Its process calls the inputs, one at a time, and does what
 // it asks of its Site.
@@ -35,6 +36,7 @@ struct AgentOptions {
   Duration program_silence = kProgramSilence;  // until the job of a silent program ends
   Duration leave_limit = seconds(10);          // for workers to stop
   Duration offer_limit = seconds(10);          // for an answer of the program to join
+  Duration join_again = seconds(1);            // after a node of the job could not be reached
 };
 
 class Agent {
@@ -53,6 +55,8 @@ class Agent {
     virtual void warn(const std::string& text) = 0;
     /// Begins to connect to a node of the job; the outcome is an input.
     virtual void call(NodeIndex node, const std::string& name) = 0;
+    /// Begins to connect to the program to join; the outcome is an input.
+    virtual void call_program() = 0;
     virtual void send(PeerId peer, std::uint64_t job, node::Body body) = 0;
     /// Ends a connection.
     virtual void leave(PeerId peer) = 0;
@@ -84,8 +88,8 @@ class Agent {
 
   // ---- inputs ----
 
-  /// The program to join is connected.
-  void offer(PeerId program);
+  /// The program to join is connected, or cannot be reached.
+  void called_program(const Expected<PeerId>& program);
   void called(NodeIndex node, const Expected<PeerId>& peer);
   void received(PeerId peer, std::uint64_t job, node::Body& body);
   void silent(PeerId peer);
@@ -164,6 +168,8 @@ class Agent {
   void report_link(PeerId peer, node::LinkState::State state);
   /// A peer is gone that was to become a link.
   void gone_unlinked(PeerId peer, const std::string& reason);
+  /// Gives the job up, and joins it again later if there is time.
+  void cannot_reach(const std::string& what);
   /// Whether the connection to the program is lost, and has been neither restored nor given up.
   bool program_in_doubt() const { return hosted_ && !site_.is_connected(hosted_->program); }
   void end_job(const std::string& why);
@@ -178,7 +184,9 @@ class Agent {
   std::map<PeerId, WaitingAsk> waiting_;
   std::optional<PeerId> offered_to_;
   std::int64_t offered_at_ = 0;
-  bool held_ = false;  // the program keeps the offer
+  std::int64_t join_until_ = 0;  // from the first offer on: when its wait for a worker is over
+  std::int64_t join_again_ = 0;  // when the program is called again; 0: it is not
+  bool held_ = false;            // the program keeps the offer
   bool leaving_ = false;
   std::string last_refusal_;  // as logged
   bool finished_ = false;

@@ -105,12 +105,11 @@ void Coordinator::drop_silent_nodes() {
   for (std::size_t i = 1; i < nodes_.size(); ++i) {
     const Node& node = nodes_[i];
     if (node.step != Step::running || node.silent_since == 0 ||
-        now - node.silent_since < options_.patience.ns || placement_.has_shard(index_of(i)) ||
-        std::ranges::find(placement_.workers, index_of(i)) == placement_.workers.end())
+        now - node.silent_since < options_.patience.ns || placement_.has_shard(index_of(i)))
       continue;
     const std::string reason =
         concat("no sign of life for ", (options_.silence + options_.patience).seconds(),
-               " s, and another node takes its workers");
+               " s, and another node joins");
     send(node, node::End{reason});
     site_.leave(*node.peer);
     site_.unlink(index_of(i), reason);

@@ -12,8 +12,8 @@ namespace {
 AgentOptions options_of(const ClusterParts& parts, const std::string& join) {
   AgentOptions options;
   options.join = join;
-  for (Duration* const limit :
-       {&options.join_wait, &options.program_silence, &options.leave_limit, &options.offer_limit})
+  for (Duration* const limit : {&options.join_wait, &options.program_silence, &options.leave_limit,
+                                &options.offer_limit, &options.join_again})
     *limit = parts.limit(limit->seconds());
   return options;
 }
@@ -23,13 +23,9 @@ AgentOptions options_of(const ClusterParts& parts, const std::string& join) {
 SimulatedAgent::SimulatedAgent(ClusterParts& parts, std::string name, const std::string& join)
     : SimulatedProcess(parts, std::move(name)),
       agent_(options_of(parts, join), *this),
-      joins_(!join.empty()) {
+      join_(join) {
   start_ticking();
-  if (!joins_) return;
-  SimulatedProcess::call(join, [this](const Expected<PeerId>& peer) {
-    if (!peer) return exit();
-    agent_.offer(*peer);
-  });
+  if (!join_.empty()) call_program();
 }
 
 SimulatedAgent::~SimulatedAgent() = default;
@@ -66,6 +62,11 @@ void SimulatedAgent::call(NodeIndex node, const std::string& name) {
       name, [this, node, job = std::weak_ptr(reserved_)](const Expected<PeerId>& peer) {
         if (!job.expired()) agent_.called(node, peer);
       });
+}
+
+void SimulatedAgent::call_program() {
+  SimulatedProcess::call(join_,
+                         [this](const Expected<PeerId>& peer) { agent_.called_program(peer); });
 }
 
 bool SimulatedAgent::reserve(PeerId program, std::uint64_t job, const node::Ask& ask,

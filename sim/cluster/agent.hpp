@@ -19,7 +19,7 @@ class SimulatedAgent final : public SimulatedProcess, private Agent::Site {
 
   const Agent& role() const { return agent_; }
   /// Whether it has yet to be free, or to be answered by the program that it joins.
-  bool is_occupied() const { return agent_.is_busy() || joins_; }
+  bool is_occupied() const { return agent_.is_busy() || !join_.empty(); }
   /// When it was given its latest job.
   Instant reserved_at() const { return reserved_at_.empty() ? Instant() : reserved_at_.back(); }
   /// How often it was given a job since that time.
@@ -53,6 +53,7 @@ class SimulatedAgent final : public SimulatedProcess, private Agent::Site {
   void say(const std::string&) override {}
   void warn(const std::string&) override {}
   void call(NodeIndex node, const std::string& name) override;
+  void call_program() override;
   void send(PeerId peer, std::uint64_t job, node::Body body) override {
     SimulatedProcess::send(peer, job, std::move(body));
   }
@@ -74,7 +75,7 @@ class SimulatedAgent final : public SimulatedProcess, private Agent::Site {
   void require(bool allowed, const char* what) const;
 
   Agent agent_;
-  const bool joins_;                    // a program, with whose job it ends
+  const std::string join_;              // the program with whose job it ends; empty: none
   std::shared_ptr<Reserved> reserved_;  // null: free
   std::vector<Instant> reserved_at_;
 };

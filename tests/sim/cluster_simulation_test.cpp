@@ -186,6 +186,16 @@ TEST_CASE("a worker that is placed later waits for a node that joins") {
   CHECK(observed.count<event::StepFinished>(kWorker3) > 100);
 }
 
+TEST_CASE("a node joins although it cannot reach another node, which is stopped") {
+  const double stopped_for = GENERATE(0.06, 2.);
+  Plan plan = plan_with(
+      {{node(3), 0.05, 0, plan::Freeze{stopped_for}}, {node(4), 0.06, 0, plan::Joins{}}});
+  plan.simulated->agents = 3;
+  plan.simulated->place += ",worker3=later";
+  const auto observed = run_well(plan);
+  CHECK(observed.count<event::StepFinished>(kWorker3) > 50);
+}
+
 TEST_CASE("the loss of a simulated node with a shard fails the run, and the nodes are free") {
   const auto observed = run(plan_with({{node(1), 0.05, 0, plan::Crash{}}}));
   CHECK(observed.stuck == "");
