@@ -181,7 +181,7 @@ double load_checkpoint(const std::string& folder, const Plan& plan) {
     std::vector<ParameterBucket> buckets;
     for (std::uint32_t shard = 0; shard < plan.shards; ++shard)
       for (const Bucket& bucket : job->layout->buckets(ShardId(shard)))
-        buckets.emplace_back(job, bucket, Device());
+        buckets.emplace_back(job, bucket, Device(), FirstState::of_run);
   });
 }
 

@@ -2,6 +2,7 @@
 """Runs the same benchmarks of two builds interleaved, and compares their medians.
 
     bench/compare_builds.py OLD/build/release build/release --rounds 5
+    bench/compare_builds.py OLD/build/release build/release --only simulator
     bench/compare_builds.py OLD/build/release build/release --json bench/baselines/MACHINE.json
 
 Each round runs every benchmark of the first build and then of the second. Prints the medians, and the
@@ -36,10 +37,11 @@ FIGURES = {
 }
 
 
-def figures_of(build):
+def figures_of(build, names):
     """One round: runs each command once and reads its figures."""
     figures, outputs = {}, {}
-    for name, (command, pattern, _) in FIGURES.items():
+    for name in names:
+        command, pattern, _ = FIGURES[name]
         if command not in outputs:
             program, *arguments = command.split()
             done = subprocess.run([build / program, *arguments], capture_output=True, text=True,
@@ -66,15 +68,20 @@ def main():
     parser.add_argument("old", type=Path)
     parser.add_argument("new", type=Path)
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--only", default="", metavar="PATTERN", help="only the figures whose names match this pattern")
     parser.add_argument("--json", type=Path, help="file that keeps the figures of the second build")
     options = parser.parse_args()
+    names = [name for name in FIGURES if re.search(options.only, name)]
+    if not names:
+        parser.error(f"no figure matches {options.only}; the figures are: {'; '.join(FIGURES)}")
     rounds = []
     for number in range(options.rounds):
-        rounds.append((figures_of(options.old), figures_of(options.new)))
+        rounds.append((figures_of(options.old, names), figures_of(options.new, names)))
         print(f"round {number + 1} of {options.rounds}", file=sys.stderr)
     kept = {}
     print(f"{'':32}{'old':>12}{'new':>12}   new/old: median (min to max)")
-    for name, (_, _, larger_is_better) in FIGURES.items():
+    for name in names:
+        larger_is_better = FIGURES[name][2]
         old, new = [o[name] for o, _ in rounds], [n[name] for _, n in rounds]
         ratios = sorted((n / o if larger_is_better else o / n) for o, n in zip(old, new))
         print(f"{name:32}{statistics.median(old):12.5g}{statistics.median(new):12.5g}   "
