@@ -230,6 +230,9 @@ class Coordinator {
   void enter(Node& node, Step step);
   std::int64_t samples() const { return ask_.data.train_samples + ask_.data.test_samples; }
 
+  /// The nodes that have not left, without the program's.
+  std::vector<std::size_t> present() const;
+
   // Before the start.
   /// Whether a node is at a step that the phase waits for.
   bool is_awaited(const Node& node) const;

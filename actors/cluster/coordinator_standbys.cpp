@@ -181,7 +181,7 @@ bool Coordinator::shares_node(ShardId shard) const {
 bool Coordinator::separates_replicas() const {
   if (is_any_joining()) return false;  // it may be enough
   for (std::uint32_t i = 0; i < replicas_.size(); ++i)
-    if (shares_node(ShardId(i)) && !replicas_[i].moves) return true;
+    if (shares_node(ShardId(i)) && !replicas_[i].moves && !replica_to_move(ShardId(i))) return true;
   return false;
 }
 

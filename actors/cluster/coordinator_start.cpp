@@ -50,8 +50,7 @@ void Coordinator::start(bool norms) {
   LW_CHECK(phase_ == Phase::ready, "start() follows prepare()");
   norms_ = norms;
   enter(Phase::linking);
-  for (std::size_t i = 1; i < nodes_.size(); ++i) {
-    if (nodes_[i].has_left()) continue;
+  for (const std::size_t i : present()) {
     site_.link(index_of(i), *nodes_[i].peer, nodes_[i].name);
     start(nodes_[i]);
   }
@@ -66,6 +65,13 @@ void Coordinator::enter(Phase phase) {
 void Coordinator::enter(Node& node, Step step) {
   node.step = step;
   node.since = site_.now_ns();
+}
+
+std::vector<std::size_t> Coordinator::present() const {
+  std::vector<std::size_t> indices;
+  for (std::size_t i = 1; i < nodes_.size(); ++i)
+    if (!nodes_[i].has_left()) indices.push_back(i);
+  return indices;
 }
 
 bool Coordinator::is_awaited(const Node& node) const {
@@ -101,22 +107,19 @@ void Coordinator::advance() {
     if (spares) start_without_nodes();
     if (phase_ == Phase::calling || spares) {
       enter(Phase::asking);
-      for (std::size_t i = 1; i < nodes_.size(); ++i)
-        if (!nodes_[i].has_left()) ask(i);
+      for (const std::size_t i : present()) ask(i);
     } else if (phase_ == Phase::asking) {
       check_replicas();
       if (!problems()) continue;
-      for (std::size_t i = 1; i < nodes_.size(); ++i)
-        if (!nodes_[i].has_left())
-          site_.say(concat("node ", i, " is ", nodes_[i].name, ": ", nodes_[i].facts));
+      for (const std::size_t i : present())
+        site_.say(concat("node ", i, " is ", nodes_[i].name, ": ", nodes_[i].facts));
       enter(Phase::shipping);
     } else if (phase_ == Phase::shipping) {
       enter(Phase::ready);
     } else {
       enter(Phase::running);
       site_.begin();
-      for (std::size_t i = 1; i < nodes_.size(); ++i)
-        if (!nodes_[i].has_left()) send(nodes_[i], node::Begin{});
+      for (const std::size_t i : present()) send(nodes_[i], node::Begin{});
       return answer_offers();
     }
   }
@@ -259,7 +262,7 @@ void Coordinator::on_answer(std::size_t index, const node::Answer& answer) {
                       answer.gpus > 0 ? concat(", GPUs: ", answer.gpus) : std::string());
   node.arithmetic = answer.arithmetic;
   node.wants_data = answer.wants_data;
-  if (node.joins) site_.say(concat("node ", node.name, " joins"));
+  if (node.joins && node.last_refusal.empty()) site_.say(concat("node ", node.name, " joins"));
   site_.accepted(index_of(index), *node.peer, node.name, answer);
   if (!options_.measure_clocks) return after_answer(index);
   enter(node, Step::asking_clock);

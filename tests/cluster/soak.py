@@ -18,9 +18,7 @@ prints the seed, the log of every process, and the folder, which is kept. `--run
 timing of processes.
 """
 import argparse
-import io
 import itertools
-import json
 import os
 import random
 import re
@@ -32,6 +30,8 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+
+from run_events import RunEvents, not_once
 
 SAMPLES = 10_000  # training samples of linear-regression and of the plan
 PLAN = """name = "soak"
@@ -170,7 +170,7 @@ class Run:
             self.flags[self.flags.index("--epochs") + 1] = "6"
             self.due = sorted((pick.uniform(3, 90), "restart") for _ in range(10))
         self.settled_at = 0.0  # the latest fault has been noticed
-        self.events_read, self.lacking = 0, set()  # shards without a standby in sync, by the events so far
+        self.events = RunEvents(self.folder / "run/events.jsonl")
         self.story = [f"{self.node_count} nodes, {self.transport}{' with TLS' if self.tls else ''}, {' '.join(self.flags[:8])}, "
                       f"replicas {self.replicas}"]
 
@@ -218,14 +218,8 @@ class Run:
             return True
         if time.monotonic() < self.settled_at:
             return False
-        events = self.folder / "run/events.jsonl"
-        with events.open() if events.exists() else io.StringIO() as file:
-            file.seek(self.events_read)
-            complete = file.read().rpartition("\n")[0]
-        for kind, shard in re.findall(r'"event":"(primary_lost|standby_lost|standby_in_sync)","shard":(\d+)', complete):
-            (self.lacking.discard if kind == "standby_in_sync" else self.lacking.add)(shard)
-        self.events_read += len(complete)
-        return not self.lacking
+        self.events.poll()
+        return not self.events.lacking
 
     def cause(self, kind):
         """Causes a fault of a node, or starts a node that joins."""
@@ -272,21 +266,14 @@ class Run:
     def check_trained_once(self):
         """Checks by the events of all nodes that each sample of each epoch was trained once."""
         ranges = {}
-        for line in (self.folder / "run/events.jsonl").read_text().splitlines():
-            event = json.loads(line)
+        for event in RunEvents(self.folder / "run/events.jsonl", "trained").poll():
             if event["event"] == "trained":
                 ranges.setdefault(event["epoch"], []).append((event["begin"], event["end"]))
         if len(ranges) != self.epochs:
             raise Failed(f"{len(ranges)} epochs were trained, not {self.epochs}")
-        for epoch, parts in ranges.items():
-            at = 0
-            for begin, end in sorted(parts):
-                if begin != at:
-                    raise Failed(f"epoch {epoch}: samples {min(at, begin)} to {max(at, begin)} were trained "
-                                 f"{'twice' if begin < at else 'never'}")
-                at = end
-            if at != SAMPLES:
-                raise Failed(f"epoch {epoch}: {at} samples were trained, not {SAMPLES}")
+        for epoch, trained in ranges.items():
+            if wrong := not_once(trained, SAMPLES):
+                raise Failed(f"epoch {epoch}: {wrong} samples were trained never or more than once: {sorted(trained)}")
 
     def check_ends(self):
         for process in self.processes:

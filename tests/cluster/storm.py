@@ -47,6 +47,8 @@ import tempfile
 import time
 from pathlib import Path
 
+from run_events import RunEvents, not_once
+
 WORKERS, SHARDS, BATCH = 4, 2, 64
 NODES = SHARDS + WORKERS
 PLACE = "shard0=1,shard1=2,standby0=2,standby1=1," + ",".join(f"worker{i}={3 + i}" for i in range(WORKERS))
@@ -54,7 +56,6 @@ NAMES = ["shard 0 and standby 1", "shard 1 and standby 0"] + [f"worker {i}" for 
 RECENT = 0.5  # s; a worker contributes while its latest iteration began so recently
 START_LIMIT = 60  # s
 DATA = Path("/usr/share/datasets/fashion-mnist")
-WANTED = re.compile('"event":"(step_started|trained|evicted|primary_lost|standby_lost|standby_in_sync)"')
 BIN = 0.25  # s of the picture
 NOTICE = 1.0  # s; within which a loss is noticed
 PAUSE = 1.5  # s; between the end of a fault and the next one
@@ -107,27 +108,17 @@ class Agents:
             self.up.kill()
 
 
-class Events:
-    """Reads events.jsonl while the run writes it. Times are in seconds of the run."""
+class Events(RunEvents):
+    """The events of the run, by kind. Times are in seconds of the run."""
 
     def __init__(self, path):
-        self.path, self.read = path, 0
+        super().__init__(path, "step_started", "trained", "evicted")
         self.offset = -float("inf")  # run time - monotonic time; an event is read after it has happened
         self.steps, self.trained, self.evicted, self.replicas = [], [], [], []
-        self.lacking = set()  # shards without a standby in sync
 
     def poll(self):
-        if not self.path.exists():
-            return
-        with self.path.open() as file:
-            file.seek(self.read)
-            text = file.read().rpartition("\n")[0]
-        self.read += len(text) + 1 if text else 0
-        now = time.monotonic()
-        for line in text.splitlines():
-            if not WANTED.search(line):
-                continue
-            event = json.loads(line)
+        events, now = super().poll(), time.monotonic()
+        for event in events:
             at, kind = 1e-9 * event["ns"], event["event"]
             self.offset = max(self.offset, at - now)
             if kind == "step_started":
@@ -138,7 +129,6 @@ class Events:
                 self.trained.append((at, event["epoch"], event["begin"], event["end"]))
             else:
                 self.replicas.append((at, kind, event["shard"]))
-                (self.lacking.discard if kind == "standby_in_sync" else self.lacking.add)(event["shard"])
 
 
 class Storm:
@@ -285,15 +275,13 @@ class Storm:
         for _, epoch, first, last in self.events.trained:
             epochs.setdefault(epoch, []).append((first, last))
         samples = max(last for ranges in epochs.values() for _, last in ranges)
-        wrong = 0
-        for epoch in range(max(epochs) + 1):
-            at = 0
-            for first, last in sorted(epochs.get(epoch, [])):
-                # The last epoch may lack some.
-                wrong += abs(first - at) if epoch < max(epochs) or first < at else 0
-                at = last
-            wrong += samples - at if epoch < max(epochs) else 0
-        return max(epochs), wrong
+        latest = max(epochs)
+        wrong = sum(not_once(epochs.get(epoch, []), samples) for epoch in range(latest))
+        seen = set()  # the last epoch may lack samples
+        for first, last in epochs[latest]:
+            wrong += len(seen.intersection(range(first, last)))
+            seen.update(range(first, last))
+        return latest, wrong
 
     def figures(self):
         self.steps = sorted(self.events.steps)

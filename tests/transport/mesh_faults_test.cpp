@@ -37,6 +37,10 @@ class EchoProcess {
   std::string log() const { return process_.err(); }
   void signal(int number) { process_.signal(number); }
   void stop() { process_.stop(); }
+  void kill() {
+    signal(SIGKILL);
+    process_.wait();
+  }
 
  private:
   Process process_;
@@ -140,6 +144,18 @@ TEST_CASE("a peer is gone if another process listens at its address") {
   REQUIRE(a.logged("gone 0: the connection was lost, and another process listens there now"));
   REQUIRE(b.logged("gone 0: the connection was lost"));
   CHECK_FALSE(c.logged("up", std::chrono::milliseconds(1)));
+}
+
+TEST_CASE("a killed caller is gone, although another process takes its port at once") {
+  Station a({.silence = kLongSilence});
+  EchoProcess echo({std::to_string(a.mesh().port())});
+  REQUIRE(a.logged("up 0"));
+  const std::uint16_t port = echo.port();
+  echo.kill();
+  Station next({.port = port});
+  CHECK(next.mesh().port() == port);
+  REQUIRE(a.logged("gone 0: "));
+  CHECK_FALSE(next.logged("up", std::chrono::milliseconds(1)));
 }
 
 /// A certificate authority with one node.

@@ -132,17 +132,28 @@ TEST_CASE("a lost node comes back, although no shard lacks a standby, and has th
 TEST_CASE("replicas on one node are separated when another node joins") {
   CoordinatedProgram program(two_replicas(), 1, "");
   program.run();
-  join(program, 4);
+  program.offer(4);
+  REQUIRE(program.take<node::Ask>(4).size() == 1);
+  // One node is enough, at any time of the move.
+  program.offer(5);
+  program.answer(4);
+  program.offer(6);
+  program.receive(4, node::Linked{});
   program.pass(milliseconds(50));
   program.answer_pings();
   CHECK(program.ended(1) == Launches{"standby0/1"});
   CHECK(program.begun(4).empty());
+  program.offer(7);
   lose_standby(program, 1);
   CHECK(program.begun(4) == Launches{"standby0/2"});
+  program.offer(8);
   seed(program, 2);
-  // A second one is not needed.
-  program.offer(5);
-  CHECK(program.take<node::Held>(5).size() == 1);
+  program.offer(9);
+  for (std::uint32_t peer = 5; peer < 10; ++peer) {
+    CAPTURE(peer);
+    CHECK(program.take<node::Held>(peer).size() == 1);
+    CHECK(program.take<node::Ask>(peer).empty());
+  }
 }
 
 TEST_CASE("a node with a primary leaves when its standby has taken over") {

@@ -2,6 +2,7 @@
 
 #include <catch2/catch.hpp>
 
+#include <cmath>
 #include <limits>
 #include <utility>
 
@@ -125,6 +126,22 @@ TEST_CASE("pixels are scaled by mean and deviation") {
   CHECK(x[0] == Approx(-2));
   CHECK(x[1] == Approx(0).margin(1e-6));
   CHECK(x[2] == Approx(2));
+}
+
+TEST_CASE("pixels of any number are measured") {
+  std::vector<std::uint8_t> pixels;
+  for (int i = 0; i < 20; ++i) {
+    pixels.push_back(static_cast<std::uint8_t>(i * 13 + 7 * (i % 3)));
+    const double count = i + 1;
+    double mean = 0, variance = 0;
+    for (const double pixel : pixels) mean += pixel / count;
+    for (const double pixel : pixels) variance += (pixel - mean) * (pixel - mean) / count;
+    Preprocessing image;
+    measure_pixels(pixels, image);
+    CAPTURE(i);
+    CHECK(image.pixel_mean == Approx(mean));
+    CHECK(image.pixel_deviation == Approx(i == 0 ? 255 : std::sqrt(variance)));
+  }
 }
 
 TEST_CASE("JSON that no run wrote is refused with the key") {
