@@ -2,7 +2,8 @@
 // pulls and pushes, interleaved with a plain loop over oneDNN's sgemm; and pull+push cycles per
 // second of a model with 1,010 parameters.
 //
-//   runtime_bench [PAIRS]     number of interleaved rounds, 7 by default
+//   runtime_bench [PAIRS [TEXT]]     number of interleaved rounds, 7 by default; with TEXT only the
+//                                    rows whose name contains it, without ratios
 #include <sched.h>
 
 #include <algorithm>
@@ -146,8 +147,8 @@ void print(const std::vector<Row>& rows) {
 
 int main(int argc, char** argv) {
   const int pairs = argc > 1 ? std::atoi(argv[1]) : 7;
-  if (pairs < 1) {
-    std::fprintf(stderr, "usage: runtime_bench [PAIRS], PAIRS at least 1\n");
+  if (pairs < 1 || argc > 3) {
+    std::fprintf(stderr, "usage: runtime_bench [PAIRS [TEXT]], PAIRS at least 1\n");
     return 2;
   }
   const TrainTest fashion = loaded(fashion_mnist());
@@ -177,6 +178,10 @@ int main(int argc, char** argv) {
       {"cycles/s: 1 worker, prefetch", on({0, 1}, [] { return cycles(1, true); })},
       {"cycles/s: 4 workers, blocking each", on({0, 1}, [] { return cycles(4, false); })},
   };
+  if (argc > 2) {
+    std::erase_if(rows, [&](const Row& row) { return row.name.find(argv[2]) == row.name.npos; });
+    for (Row& row : rows) row.peer = -1;
+  }
   for (int i = 0; i < pairs; ++i) {
     for (auto& row : rows) row.figures.push_back(row.run());
     std::fprintf(stderr, "round %d of %d\n", i + 1, pairs);
