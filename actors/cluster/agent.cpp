@@ -29,7 +29,9 @@ void Agent::called_program(const Expected<PeerId>& program) {
   offered_at_ = site_.now_ns();
   if (join_until_ == 0) join_until_ = offered_at_ + options_.join_wait.ns;
   held_ = false;
-  reply(*program, node::Offer{site_.name(), Duration{join_until_ - offered_at_}});
+  // The call may have taken the rest of the time.
+  const std::int64_t left = std::max<std::int64_t>(0, join_until_ - offered_at_);
+  reply(*program, node::Offer{site_.name(), Duration{left}});
 }
 
 void Agent::received(PeerId peer, std::uint64_t job, node::Body& body) {
