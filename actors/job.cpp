@@ -236,11 +236,7 @@ Expected<std::shared_ptr<const Job>> make_job(const Plan& plan, TrainTest data,
   job->plan = plan;
   job->data = std::move(data);
   job->model = *model;
-  // Blocks small enough to balance the shards: a shard's share, or the usual size if smaller.
-  const auto bytes = static_cast<std::size_t>((*model)->parameter_count()) * sizeof(float);
-  const auto share = std::max<std::size_t>(bytes / plan.shards, limits::kSmallTensorBytes);
-  job->layout =
-      std::make_shared<Layout>(**model, plan.shards, std::min(limits::kMaxBlockBytes, share));
+  job->layout = std::make_shared<Layout>(balanced_layout(**model, plan.shards));
   for (std::uint32_t shard = 0; shard < plan.shards; ++shard) {
     if (!job->layout->blocks_of(ShardId(shard)).empty()) continue;
     const auto blocks = job->layout->blocks().size();
@@ -297,6 +293,7 @@ Expected<std::shared_ptr<const Job>> make_job(const Plan& plan, TrainTest data,
   const std::uint64_t last = job->resumed ? job->resumed->manifest.number : 0;
   job->next_checkpoint = options.next_checkpoint > 0 ? options.next_checkpoint : last + 1;
   job->run = std::move(options.run);
+  job->user_loops = std::move(options.user_loops);
   if (job->resumed)
     if (const auto fits = check_resumed(*job); !fits) return fits.error();
   return std::shared_ptr<const Job>(job);

@@ -24,6 +24,8 @@
 
 namespace leeway {
 
+class UserLoops;
+
 namespace checkpoint {
 class Store;
 struct Checkpoint;
@@ -58,8 +60,9 @@ struct Job {
   std::shared_ptr<Disturbances> disturbances;  // what both have done in this process
   std::shared_ptr<Unreported> unreported;      // of the workers that have ended in this process
   std::shared_ptr<std::vector<ReplicaGauge>> replica_gauges;  // of this process's shards
-  std::vector<Blob> initial_weights;  // per parameter; empty: drawn from the seed
-  std::vector<std::string> notes;     // about the initial weights, for the user
+  std::shared_ptr<UserLoops> user_loops;  // of this process's workers; null: the model computes
+  std::vector<Blob> initial_weights;      // per parameter; empty: drawn from the seed
+  std::vector<std::string> notes;         // about the initial weights, for the user
   /// True: roles count costs without computing, and all gradients are zero (see plan::World).
   bool cost_only = false;
   std::vector<Blob> no_gradients;  // with cost_only: zeros per block
@@ -102,6 +105,7 @@ struct JobOptions {
   std::shared_ptr<checkpoint::Checkpoint> resumed;  // null: the run begins
   std::string run;                                  // its random name
   std::uint64_t data_checksum = 0;                  // 0: unknown
+  std::shared_ptr<UserLoops> user_loops;            // null: the model computes
 };
 
 /// Builds the model of a plan for its data.

@@ -24,6 +24,7 @@ struct Envelope;
 struct Cost {
   std::int64_t flops = 0;
   std::int64_t bytes = 0;
+  Duration time;  // besides, on any machine
 };
 
 /// A long computation that a role hands to its host, in parts. Parts run in order, one at a time;

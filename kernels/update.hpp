@@ -104,6 +104,18 @@ struct AdaGradFormula {
   }
 };
 
+/// w += g
+struct SumFormula {
+  static constexpr int kSlots = 0;
+  LW_INLINE void operator()(float& w, float g) const { w += g; }
+};
+
+/// w = g
+struct AssignFormula {
+  static constexpr int kSlots = 0;
+  LW_INLINE void operator()(float& w, float g) const { w = g; }
+};
+
 /// w += gain * (g - w): a running average, for untrained statistics.
 struct AverageFormula {
   static constexpr int kSlots = 0;
@@ -111,8 +123,9 @@ struct AverageFormula {
   LW_INLINE void operator()(float& w, float g) const { w += gain * (g - w); }
 };
 
-using UpdateFormula = std::variant<SgdFormula, MomentumFormula, NesterovFormula, AdamFormula,
-                                   AmsGradFormula, AdaGradFormula, AverageFormula>;
+using UpdateFormula =
+    std::variant<SgdFormula, MomentumFormula, NesterovFormula, AdamFormula, AmsGradFormula,
+                 AdaGradFormula, SumFormula, AssignFormula, AverageFormula>;
 
 void update(const UpdateBuffers& buffers, const UpdateFormula& formula);
 

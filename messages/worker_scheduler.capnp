@@ -97,8 +97,8 @@ struct Stop {
 }
 
 struct Leave {
-  # host -> scheduler. The worker leaves while the run goes on: the scheduler sends it Stop and, on
-  # Stopped, returns its leases. A repeat is harmless.
+  # host or worker -> scheduler. The worker leaves while the run goes on: the scheduler sends it Stop
+  # and, on Stopped, returns its leases. A repeat is harmless.
   worker @0 :UInt32 $type(Common.worker);
 }
 

@@ -99,6 +99,8 @@ class Layer {
   /// shape found and the shape needed.
   virtual Expected<Shape> set_input(const Shape& input) = 0;
   virtual std::vector<ParameterSpec> parameters() const { return {}; }
+  /// True if the names of its parameters are complete, without the place of the layer.
+  virtual bool names_parameters() const { return false; }
   /// True if the layer has no parameters and uses the weight of the embedding before it (see
   /// LayerContext). `weights` is then a view of that weight, and `gradients` a buffer of the pass,
   /// which adds it to the embedding's gradient. If the two layers are in different chunks, each

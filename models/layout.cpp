@@ -171,6 +171,12 @@ void ParameterSlices<T>::set_block(const Layout& layout, BlockId id, T* data) {
     slices_[slice_of_block_[id.value()][i]].data = data + block.slices[i].offset;
 }
 
+Layout balanced_layout(const Model& model, std::uint32_t shards) {
+  const auto bytes = static_cast<std::size_t>(model.parameter_count()) * sizeof(float);
+  const auto share = std::max<std::size_t>(bytes / shards, limits::kSmallTensorBytes);
+  return Layout(model, shards, std::min(limits::kMaxBlockBytes, share));
+}
+
 template class ParameterSlices<float>;
 template class ParameterSlices<const float>;
 

@@ -70,6 +70,10 @@ class Layout {
   std::vector<std::vector<BlockId>> by_shard_;
 };
 
+/// The layout of a job: blocks of a shard's share of the model, and at most limits::kMaxBlockBytes,
+/// so that the shards are balanced.
+Layout balanced_layout(const Model& model, std::uint32_t shards);
+
 /// Slices of every parameter over block memory: at(p) is the view of parameter p. `blocks[i]` is
 /// the start of block i's floats.
 template <class T>

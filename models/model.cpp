@@ -130,7 +130,8 @@ class Model::Builder {
     node.output = *output;
     model_.first_parameter_.push_back(static_cast<int>(model_.parameters_.size()));
     for (auto& spec : node.layer->parameters()) {
-      std::string parameter = concat(node.path, ".", spec.name);
+      std::string parameter =
+          node.layer->names_parameters() ? spec.name : concat(node.path, ".", spec.name);
       const bool frozen = is_frozen_ && spec.average == 0;
       model_.parameters_.push_back({std::move(parameter), index, std::move(spec), frozen});
     }

@@ -29,6 +29,8 @@ struct Optimizer {
     adam @5 :Adam $help("steps scaled by running moments of the gradient");
     adamw @6 :Adam $name("AdamW") $help("adam with decoupled weight decay");
     adagrad @7 :AdaGrad $help("steps scaled by the sum of all squared gradients");
+    sum @12 :Void $help("adds the sum of the workers' gradients, without a learning rate");
+    assign @13 :Void $help("replaces the weights by the sum of the workers' gradients");
   }
   noDecayOnBiases @8 :Bool $flag("--no-decay-on-biases")
     $help("no weight decay for biases and for the scales and shifts of norms");

@@ -25,6 +25,7 @@
 #include "runtime/outcome.hpp"
 #include "runtime/scenario.hpp"
 #include "runtime/traces.hpp"
+#include "runtime/user_run.hpp"
 #include "sim/cluster/simulation.hpp"
 #include "sim/determinism.hpp"
 #include "sim/simulation.hpp"
@@ -259,6 +260,10 @@ Expected<PreparedRun> prepare(const Plan& plan, const RunOptions& options) {
   if (!model) return model.error();
   JobOptions job_options{.model = *model};
   if (options.profile) job_options.profile = std::make_shared<Profile>();
+  if (options.user_run) {
+    job_options.user_loops = options.user_run->loops;
+    job_options.initial_weights = options.user_run->initial_weights;
+  }
   if (run.cluster)
     job_options.here = [on = run.cluster.get()](Address actor) { return on->is_here(actor); };
   if (const auto ready = run.checkpoints->prepare(plan, **model, *data, job_options); !ready)

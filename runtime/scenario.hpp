@@ -29,6 +29,7 @@ namespace leeway {
 
 struct ClusterOptions;
 struct Event;
+struct UserRun;
 
 class Scenario {
  public:
@@ -171,6 +172,7 @@ struct RunOptions {
   bool strict = false;                            // see Scenario::strict
   std::function<void(const std::string&)> print;  // receives the summary instead of the terminal
   std::shared_ptr<const ClusterOptions> cluster;  // the nodes to run on; null: this process
+  std::shared_ptr<const UserRun> user_run;        // null: the model computes
   /// Called for every event. Outside of simulations, several threads may call it at once. An
   /// exception that it throws stops the run, and run() throws it again when the run has ended.
   std::function<void(Address, Instant, const Event&)> on_event;

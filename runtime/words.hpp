@@ -177,14 +177,25 @@ inline plan::Optimizer adagrad(double learning_rate = 0.01, double initial = 0) 
   return {learning_rate, 0, plan::AdaGrad{.initial = initial}};
 }
 
+/// Adds the sum of the workers' gradients to the weights, without a learning rate.
+inline plan::Optimizer sum_gradients() {
+  return {1, 0, plan::Sum{}};
+}
+/// Replaces the weights by the sum of the workers' gradients.
+inline plan::Optimizer assign_gradients() {
+  return {1, 0, plan::Assign{}};
+}
+
 /// The optimizers of `--optimizer`, with their usual learning rates.
 struct NamedOptimizer {
   const char* name;
   plan::Optimizer optimizer;
 };
 inline const NamedOptimizer kOptimizers[] = {
-    {"sgd", sgd(0.1)}, {"momentum", momentum(0.1)}, {"nesterov", nesterov(0.1)},
-    {"adam", adam()},  {"adamw", adamw()},          {"adagrad", adagrad()},
+    {"sgd", sgd(0.1)},           {"momentum", momentum(0.1)},
+    {"nesterov", nesterov(0.1)}, {"adam", adam()},
+    {"adamw", adamw()},          {"adagrad", adagrad()},
+    {"sum", sum_gradients()},    {"assign", assign_gradients()},
 };
 static_assert(std::size(kOptimizers) == std::variant_size_v<plan::OptimizerKind>);
 

@@ -44,7 +44,7 @@ Duration ComputeModel::time(const Cost& cost) {
   const Duration arithmetic = time_of(static_cast<double>(cost.flops), world_.flops_per_second);
   const Duration memory = time_of(static_cast<double>(cost.bytes), world_.bytes_per_second);
   const double noise = 1 + world_.noise * (2 * rng_.uniform() - 1);
-  return std::max(nanoseconds(1), scaled(std::max(arithmetic, memory), noise));
+  return std::max(nanoseconds(1), scaled(std::max(arithmetic, memory), noise)) + cost.time;
 }
 
 }  // namespace leeway::sim

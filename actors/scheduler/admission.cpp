@@ -29,6 +29,7 @@ void Admission::take_in(WorkerId worker, JoinNonce nonce, Outbox& out) {
   const auto& member = roster_.at(lead);
   auto& stage = roster_.stage_of(worker);
   stage.nonce = nonce;
+  stage.left_by_itself = false;
   stage.heard = true;
   stage.ended = stage.idle = stage.stopped = false;
   const bool to_stop = run_.is_over() || stage.leaving();

@@ -54,6 +54,7 @@ struct Member {
     bool ended = false;                   // has ended, and has not joined again
     EndReason end_reason;                 // of its last end
     std::optional<std::uint32_t> leaves;  // the launch in which it got a Leave
+    bool left_by_itself = false;          // it sent the Leave
 
     bool leaving() const { return leaves == launch_of(nonce); }
   };

@@ -104,7 +104,10 @@ void RunControl::fail_if_alone(WorkerId last, Outbox& out) {
   if (roster_.count({State::gone}) < roster_.size() || book_.all_trained()) return;
   const auto returns = [&](const auto& entry) { return may_return(entry.first); };
   if (std::any_of(roster_.members().begin(), roster_.members().end(), returns)) return;
-  const std::string& reason = roster_.at(last).end_reason;
+  const Member& member = roster_.at(last);
+  if (std::ranges::all_of(member.stages, &Member::Stage::left_by_itself))
+    return stop(msg::RunEnded::Reason::target_reached, "all workers have left", out);
+  const std::string& reason = member.end_reason;
   stop(msg::RunEnded::Reason::failed,
        stages_->piped()
            ? concat("no worker is left to make a pipeline of; the last to end was that of worker ",

@@ -130,6 +130,11 @@ void Scheduler::on_worker(WorkerId worker, Envelope& envelope, Outbox& out) {
     return join(worker, joined->nonce, out);
   auto& stage = roster_.stage_of(worker);
   if (run_.phase() == Phase::ended) return;  // the totals have been reported
+  if (const auto* asked = std::get_if<msg::Leave>(&envelope.body);
+      asked && asked->worker == worker) {
+    stage.left_by_itself = true;
+    return leave(worker, out);
+  }
   if (std::holds_alternative<msg::Refused>(envelope.body)) return;
   const auto& member = roster_.member_of(worker);
   const auto* done = std::get_if<msg::Stopped>(&envelope.body);

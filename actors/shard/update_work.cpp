@@ -147,14 +147,17 @@ Blob UpdateWork::sum(const Share& share, std::size_t index) const {
   return sum;
 }
 
-/// The mean gradient over all pipelines in their order. A worker that accumulates micro-batches
-/// uses the same kernel and scales, so a round of N workers equals one worker with N micro-batches,
-/// bit for bit.
+/// The mean gradient over all pipelines in their order, or the sum if the optimizer takes that. A
+/// worker that accumulates micro-batches uses the same kernel and scales, so a round of N workers
+/// equals one worker with N micro-batches, bit for bit.
 Blob UpdateWork::mean_gradient(std::size_t index) const {
   if (shares_.size() == 1) return sum(shares_.front(), index);
   Blob mean = on_->floats((*live_)[index].block->floats);
-  for (std::size_t i = 0; i < shares_.size(); ++i)
-    add(mean, sum(shares_[i], index), mean_scale(shares_[i].samples, samples_), i == 0, index);
+  for (std::size_t i = 0; i < shares_.size(); ++i) {
+    const float scale =
+        job_->optimizer->sums_rounds() ? 1 : mean_scale(shares_[i].samples, samples_);
+    add(mean, sum(shares_[i], index), scale, i == 0, index);
+  }
   return mean;
 }
 

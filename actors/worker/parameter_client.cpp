@@ -90,17 +90,25 @@ void ParameterClient::push(ShardId shard, msg::Push push, Outbox& out) {
 }
 
 void ParameterClient::push_empty(Iteration iteration, Outbox& out) {
-  for (const ShardId shard : share().shards) {
-    const auto& buckets = share().at[shard.value()].buckets;
-    for (const Bucket& bucket : buckets) {
-      msg::Push message;
-      message.iteration = iteration;
-      message.bucket = bucket.index;
-      message.bucket_count = static_cast<std::uint32_t>(buckets.size());
-      message.kind = msg::Push::Kind::empty;
-      push(shard, std::move(message), out);
-    }
-  }
+  for (const ShardId shard : share().shards)
+    for (const Bucket& bucket : share().at[shard.value()].buckets)
+      push_empty(iteration, shard, bucket, out);
+}
+
+void ParameterClient::push_empty(Iteration iteration, int layer, Outbox& out) {
+  for (const ShardId shard : share().shards)
+    for (const Bucket& bucket : share().at[shard.value()].buckets)
+      if (bucket.layer == layer) push_empty(iteration, shard, bucket, out);
+}
+
+void ParameterClient::push_empty(Iteration iteration, ShardId shard, const Bucket& bucket,
+                                 Outbox& out) {
+  msg::Push message;
+  message.iteration = iteration;
+  message.bucket = bucket.index;
+  message.bucket_count = static_cast<std::uint32_t>(share().at[shard.value()].buckets.size());
+  message.kind = msg::Push::Kind::empty;
+  push(shard, std::move(message), out);
 }
 
 Expected<bool> ParameterClient::take_in(Address from, const msg::Pushed& pushed) {

@@ -54,6 +54,8 @@ class ParameterClient {
                   Gradient gradient, Outbox& out);
   /// Pushes an iteration without samples.
   void push_empty(Iteration iteration, Outbox& out);
+  /// Pushes no gradient for the buckets of a layer.
+  void push_empty(Iteration iteration, int layer, Outbox& out);
   /// Handles an acknowledgement; true if the shard has acknowledged all pushes.
   Expected<bool> take_in(Address from, const msg::Pushed& pushed);
   bool all_acknowledged() const;
@@ -84,6 +86,7 @@ class ParameterClient {
   const StageShare& share() const { return job_->stages->share_of(id_); }
   bool already_applied(const PushedIteration& of, ShardId shard, std::uint32_t bucket) const;
   void push(ShardId shard, msg::Push push, Outbox& out);
+  void push_empty(Iteration iteration, ShardId shard, const Bucket& bucket, Outbox& out);
   void send(Address to, Body body, Outbox& out) const;
 
   std::shared_ptr<const Job> job_;

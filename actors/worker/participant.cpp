@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "actors/stage/stage.hpp"
+#include "actors/worker/user_worker.hpp"
 #include "actors/worker/worker.hpp"
 #include "core/mutant.hpp"
 #include "core/text.hpp"
@@ -18,6 +19,7 @@ constexpr Duration kJoinInterval = milliseconds(500);
 
 std::unique_ptr<ProtocolRole> make_participant(const std::shared_ptr<const Job>& job, WorkerId id,
                                                std::uint32_t launch) {
+  if (job->user_loops) return std::make_unique<UserWorker>(job, id, launch);
   if (job->stages->piped()) return std::make_unique<Stage>(job, id, launch);
   return std::make_unique<Worker>(job, id, launch);
 }
@@ -34,7 +36,7 @@ Participant::~Participant() {
 }
 
 std::shared_ptr<ComputeEngine> Participant::make_engine() const {
-  if (job_->cost_only) return nullptr;
+  if (job_->cost_only || job_->user_loops) return nullptr;
   return std::make_shared<ComputeEngine>(job_, id_);
 }
 

@@ -79,7 +79,7 @@ class Participant : public ProtocolRole {
   State state_ = State::joining;
   bool stopping_ = false;
   std::optional<msg::Diverged> diverged_;  // until the Stop that follows
-  std::shared_ptr<ComputeEngine> engine_;  // null when the job only counts costs
+  std::shared_ptr<ComputeEngine> engine_;  // null if the job counts costs, or its user computes
   ParameterClient parameters_;
   LeaseQueue leases_;
   msg::WorkerReport report_;

@@ -10,6 +10,7 @@
 #include "policies/optimizer/momentum.hpp"
 #include "policies/optimizer/nesterov.hpp"
 #include "policies/optimizer/sgd.hpp"
+#include "policies/optimizer/sum_gradients.hpp"
 
 namespace leeway {
 
@@ -34,6 +35,12 @@ struct OptimizerMaker {
   }
   std::unique_ptr<Optimizer> operator()(const plan::AdaGrad& spec) const {
     return std::make_unique<AdaGrad>(spec, weight_decay);
+  }
+  std::unique_ptr<Optimizer> operator()(const plan::Sum& spec) const {
+    return std::make_unique<SumGradients>(spec);
+  }
+  std::unique_ptr<Optimizer> operator()(const plan::Assign& spec) const {
+    return std::make_unique<AssignGradients>(spec);
   }
 };
 

@@ -30,6 +30,8 @@ class Optimizer {
   virtual int slots() const = 0;
   /// Arrays that an in-place update reads, plus those that it writes; for cost models.
   int streams() const { return 3 + 2 * slots(); }
+  /// Whether a round's gradient is the sum over the workers instead of their mean.
+  virtual bool sums_rounds() const { return false; }
   /// The first value of all elements of a state array.
   virtual float initial_state(int /*slot*/) const { return 0; }
   /// The formula that an update of this size applies to each weight and its state.

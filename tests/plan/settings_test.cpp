@@ -41,7 +41,8 @@ TEST_CASE("the help of a flag lists its values") {
   const auto help = [](const char* key) { return plan::help_of_flag(plan::setting(key)); };
   CHECK(help("shards") == "Number of shards, which hold the parameters");
   CHECK(help("optimizer") ==
-        "How a gradient changes the weights: sgd, momentum, nesterov, adam, adamw, adagrad");
+        "How a gradient changes the weights: sgd, momentum, nesterov, adam, adamw, adagrad, "
+        "sum, assign");
   CHECK(help("pipeline.split").ends_with(": 0-3,4-7, or none"));
 }
 

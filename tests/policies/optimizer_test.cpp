@@ -47,6 +47,7 @@ plan::Optimizer spec(Kind kind, double weight_decay = 0) {
   return {.learning_rate = kRate, .weight_decay = weight_decay, .kind = kind};
 }
 
+/// All that take steps.
 const std::vector<plan::Optimizer> kAll = {spec(plan::Sgd{}),      spec(plan::Momentum{}),
                                            spec(plan::Nesterov{}), spec(plan::Adam{}),
                                            spec(plan::AdamW{}),    spec(plan::AdaGrad{})};
@@ -80,6 +81,8 @@ struct Textbook {
 
  private:
   void step(const plan::Sgd&, double g) { p -= kRate * g; }
+  void step(const plan::Sum&, double g) { p += g; }
+  void step(const plan::Assign&, double g) { p = g; }
   void step(const plan::Momentum& k, double g) {
     m = t == 1 ? g : k.factor * m + (1 - k.dampening) * g;
     p -= kRate * m;
@@ -266,10 +269,12 @@ TEST_CASE("an update out of place gives the results of an update in place", "[op
 }
 
 TEST_CASE("each optimizer has its name in the schema and its number of streams", "[optimizer]") {
+  std::vector<plan::Optimizer> all = kAll;
+  all.push_back(spec(plan::Sum{}));
+  all.push_back(spec(plan::Assign{}));
   const auto names = plan::choices("optimizer");
-  REQUIRE(names.size() == kAll.size());
-  for (std::size_t i = 0; i < kAll.size(); ++i)
-    REQUIRE(make_optimizer(kAll[i])->name() == names[i]);
+  REQUIRE(names.size() == all.size());
+  for (std::size_t i = 0; i < all.size(); ++i) REQUIRE(make_optimizer(all[i])->name() == names[i]);
   REQUIRE(make_optimizer(spec(plan::Sgd{}))->streams() == 3);
   REQUIRE(make_optimizer(spec(plan::Adam{}))->streams() == 7);
 }

@@ -53,11 +53,12 @@ const std::map<std::string, Folders>& arrows() {
         {"sim", hosts},
         {"monitoring", hosts},
         {"runtime", runtime},
+        {"kv", programs},
         {"testing", programs},
         {"scenarios", programs},
         {"cli", programs},
         {"bench", programs},
-        {"tests", programs + Folders{"testing", "cli", "messages/generator"}},
+        {"tests", programs + Folders{"kv", "testing", "cli", "messages/generator"}},
     };
   }();
   return table;

@@ -1,0 +1,224 @@
+#include "actors/worker/user_worker.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/text.hpp"
+
+namespace leeway {
+namespace {
+
+/// The user's thread runs until its next call.
+class UserTurn final : public Work {
+ public:
+  UserTurn(std::shared_ptr<UserLoop> loop, bool continues)
+      : loop_(std::move(loop)), continues_(continues) {}
+  int parts() const override { return 1; }
+  Cost cost(int) const override { return {}; }
+  bool continues_iteration() const override { return continues_; }
+  void run(int) override { loop_->wait(); }
+
+ private:
+  const std::shared_ptr<UserLoop> loop_;
+  const bool continues_;
+};
+
+/// Time that the user's thread has asked for.
+class UserTime final : public Work {
+ public:
+  explicit UserTime(Duration time) : time_(time) {}
+  int parts() const override { return 1; }
+  Cost cost(int) const override { return {.time = time_}; }
+  bool continues_iteration() const override { return true; }
+  void run(int) override {}
+
+ private:
+  const Duration time_;
+};
+
+}  // namespace
+
+UserWorker::UserWorker(std::shared_ptr<const Job> job, WorkerId id, std::uint32_t launch)
+    : Participant(std::move(job), id, launch), loop_(job_->user_loops->begin(job_, id, launch)) {}
+
+UserWorker::~UserWorker() {
+  loop_->end("its worker has ended");
+}
+
+// ---- membership ----
+
+void UserWorker::started(Iteration iteration, Outbox& out) {
+  next_ = iteration;
+  waiting_since_ = out.now();
+  if (!work_ && !call_ && !is_over_) listen(out);
+}
+
+void UserWorker::forget() {
+  iterating_ = false;
+  dropped_ = false;
+}
+
+bool UserWorker::take(Address from, Envelope& envelope, Outbox& out) {
+  const auto* dropped = std::get_if<msg::PushDropped>(&envelope.body);
+  if (!dropped) return false;
+  if (from != kScheduler || job_->consistency->spare() == 0) {
+    refuse_malformed(from, dropped->next, "no round is closed without a worker here", out);
+    return true;
+  }
+  if (state_ != State::running) return true;
+  if (iterating_ && pushed_.iteration < dropped->next) dropped_ = true;
+  leases_.skip_to(dropped->next);  // the scheduler leases the skipped samples again
+  parameters_.forget_below(dropped->next);
+  next_ = std::max(next_, dropped->next);
+  advance(out);
+  return true;
+}
+
+Clock UserWorker::acknowledged() const {
+  return parameters_.acknowledged(Clock(iterating_ ? pushed_.iteration.value() : next_.value()));
+}
+
+void UserWorker::stop_if_done(Outbox& out) {
+  if ((iterating_ && !dropped_) || !parameters_.all_acknowledged()) return;
+  if (std::exchange(iterating_, false)) count_iteration(pushed_.iteration, 0, out);
+  say_stopped(out);
+  loop_->end("the run has ended");
+}
+
+// ---- the user's thread ----
+
+void UserWorker::listen(Outbox& out) {
+  work_ = std::make_shared<UserTurn>(loop_, iterating_);
+  out.compute(work_);
+}
+
+void UserWorker::answer(UserAnswer answer, Outbox& out) {
+  call_.reset();
+  loop_->answer(std::move(answer));
+  listen(out);
+}
+
+void UserWorker::on_part(Work& work, int, Outbox& out) {
+  if (&work != work_.get()) return;
+  const bool was_time = dynamic_cast<UserTime*>(&work);
+  work_.reset();
+  if (was_time) return answer({}, out);
+  call_ = loop_->take();
+  is_over_ = !call_;
+  if (call_) handle(*call_, out);
+  advance(out);
+}
+
+void UserWorker::handle(UserCall& call, Outbox& out) {
+  switch (call.kind) {
+    case UserCall::Kind::push:
+      if (is_present(call)) push_layers(call, out);
+      return answer({}, out);
+    case UserCall::Kind::finish:
+      if (is_present(call)) finish_iteration(call, out);
+      return answer({}, out);
+    case UserCall::Kind::compute:
+      work_ = std::make_shared<UserTime>(call.time);
+      return out.compute(work_);
+    case UserCall::Kind::begin:
+    case UserCall::Kind::flush:
+    case UserCall::Kind::close:
+      return;  // see advance()
+  }
+}
+
+void UserWorker::leave_if_closed(Outbox& out) {
+  if (leaves_ || !(is_over_ || waits_for(UserCall::Kind::close))) return;
+  if (iterating_ && std::ranges::count(layers_pushed_, true) > 0)
+    throw std::runtime_error("its loop has ended within an iteration");
+  if (std::exchange(iterating_, false)) {  // nothing is pushed: its samples are leased again
+    out.emit(event::StepFinished{id_, pushed_.iteration, 0});
+    next_ = pushed_.iteration;
+  }
+  leaves_ = true;
+  send(kScheduler, msg::Leave{id_}, out);
+}
+
+// ---- the iteration ----
+
+void UserWorker::advance(Outbox& out) {
+  if (state_ == State::joining || state_ == State::stopped) return;
+  leave_if_closed(out);
+  if (waits_for(UserCall::Kind::flush) && parameters_.all_acknowledged()) answer({}, out);
+  if (stopping_) return stop_if_done(out);
+  if (state_ == State::idle) return;
+  lease_beyond(next_, out);
+  if (leases_.leased(next_)) {
+    if (!parameters_.asked(next_) && (!iterating_ || job_->plan.prefetch))
+      parameters_.pull(next_, Clock((iterating_ ? pushed_.iteration : next_).value()), out);
+    if (waits_for(UserCall::Kind::begin) && parameters_.arrived(next_)) begin_iteration(out);
+  } else if (leases_.no_data() && !iterating_ && parameters_.all_acknowledged()) {
+    say_idle(out);
+  }
+}
+
+void UserWorker::begin_iteration(Outbox& out) {
+  UserAnswer answer;
+  answer.iteration = next_;
+  answer.weights = parameters_.take(next_);
+  answer.leased = leases_.take();
+  report_.wait += out.now() - waiting_since_;
+  spent_.waited += out.now() - waiting_since_;
+  report_.epoch = answer.leased.epoch;
+  const std::int64_t samples = answer.leased.samples();
+  out.emit(event::StepStarted{id_, next_, samples});
+  fail_if_planned<plan::Throws>(next_, "throws");
+  pushed_ = {next_, answer.leased.weight(), static_cast<std::uint32_t>(samples),
+             answer.leased.applied};
+  versions_ = answer.weights.versions;
+  layers_pushed_.assign(static_cast<std::size_t>(job_->model->layers()), false);
+  computing_since_ = out.now();
+  next_ = next_ + 1;
+  if (samples == 0) {  // the user's thread goes on waiting
+    parameters_.push_empty(pushed_.iteration, out);
+    return count_iteration(pushed_.iteration, 0, out);
+  }
+  iterating_ = true;
+  dropped_ = false;
+  this->answer(std::move(answer), out);
+  advance(out);  // a prefetch can start now
+}
+
+void UserWorker::push_layers(UserCall& call, Outbox& out) {
+  for (const int layer : call.layers) {
+    if (dropped_ || layers_pushed_[static_cast<std::size_t>(layer)]) continue;
+    layers_pushed_[static_cast<std::size_t>(layer)] = true;
+    parameters_.push_layer(
+        pushed_, layer, versions_,
+        [&](BlockId id) { return std::move(call.gradients[id.value()]); }, out);
+    fail_if_planned<plan::Killed>(pushed_.iteration, "is killed");
+  }
+}
+
+void UserWorker::finish_iteration(UserCall& call, Outbox& out) {
+  push_layers(call, out);
+  if (!dropped_)
+    for (int layer = 0; layer < job_->model->layers(); ++layer)
+      if (!layers_pushed_[static_cast<std::size_t>(layer)])
+        parameters_.push_empty(pushed_.iteration, layer, out);
+  const std::int64_t samples = dropped_ ? 0 : pushed_.samples;
+  iterating_ = dropped_ = false;
+  report_.samples += static_cast<std::uint64_t>(samples);
+  count_iteration(pushed_.iteration, samples, out);
+}
+
+void UserWorker::count_iteration(Iteration iteration, std::int64_t samples, Outbox& out) {
+  out.emit(event::StepFinished{id_, iteration, samples});
+  waiting_since_ = out.now();
+  report_.compute += waiting_since_ - computing_since_;
+  report_.clock = Clock(next_.value());
+  if (samples > 0) {
+    ++report_.iterations;
+    ++spent_.iterations;
+    spent_.samples += static_cast<std::uint64_t>(samples);
+    spent_.computed += waiting_since_ - computing_since_;
+  }
+  report(false, out);
+}
+
+}  // namespace leeway

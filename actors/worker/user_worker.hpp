@@ -1,0 +1,68 @@
+#pragma once
+// UserWorker: a participant whose iterations a program computes in its own loop (see UserLoop).
+//
+//   user's thread: begin -> computes -> push ... -> finish -> begin -> ...
+//
+// `begin` is answered when the iteration has samples and its weights have arrived. Pushes leave at
+// once, and nothing waits for them except `flush`. After `close`, or when the run stops between two
+// iterations, the loop is over.
+//
+// The weights of the next iteration are pulled when the user finishes one, before it asks for them.
+#include <memory>
+#include <optional>
+
+#include "actors/worker/participant.hpp"
+#include "actors/worker/user_loop.hpp"
+
+namespace leeway {
+
+class UserWorker final : public Participant {
+ public:
+  UserWorker(std::shared_ptr<const Job> job, WorkerId id, std::uint32_t launch = 1);
+  ~UserWorker() override;
+
+  void on_part(Work& work, int part, Outbox& out) override;
+
+ private:
+  void started(Iteration iteration, Outbox& out) override;
+  void advance(Outbox& out) override;
+  void forget() override;
+  Clock acknowledged() const override;
+  bool take(Address from, Envelope& envelope, Outbox& out) override;
+
+  /// Lets the user's thread run until its next call.
+  void listen(Outbox& out);
+  void answer(UserAnswer answer, Outbox& out);
+  /// Handles a call that has just been made.
+  void handle(UserCall& call, Outbox& out);
+  /// Leaves the run if the user has closed, or the loop is over.
+  void leave_if_closed(Outbox& out);
+  void stop_if_done(Outbox& out);
+  void begin_iteration(Outbox& out);
+  void push_layers(UserCall& call, Outbox& out);
+  void finish_iteration(UserCall& call, Outbox& out);
+  void count_iteration(Iteration iteration, std::int64_t samples, Outbox& out);
+  bool waits_for(UserCall::Kind kind) const { return call_ && call_->kind == kind; }
+  bool is_present(const UserCall& call) const {
+    return iterating_ && call.iteration == pushed_.iteration;
+  }
+
+  const std::shared_ptr<UserLoop> loop_;
+  std::shared_ptr<Work> work_;    // the user's thread runs, or takes time
+  std::optional<UserCall> call_;  // the user's thread waits for its answer
+  bool is_over_ = false;          // the loop has ended
+  bool leaves_ = false;
+
+  Iteration next_;  // to begin
+  // The iteration that the user computes; unused unless iterating_:
+  bool iterating_ = false;
+  PushedIteration pushed_;
+  std::vector<Version> versions_;
+  std::vector<bool> layers_pushed_;
+  bool dropped_ = false;  // its round is closed, so its gradients are not pushed
+
+  Instant waiting_since_;
+  Instant computing_since_;
+};
+
+}  // namespace leeway

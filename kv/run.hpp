@@ -1,0 +1,43 @@
+#pragma once
+// run(), simulate(): run the training loop of each worker on a separate thread of this process.
+//
+// In a simulation exactly one loop runs at a time, and time passes only in calls of the store: a
+// loop is tested against stragglers, crashes and slow networks, and each run with the same seed is
+// the same.
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "kv/store.hpp"
+#include "runtime/scenario.hpp"
+
+namespace leeway::kv {
+
+struct Options {
+  std::uint32_t workers = 4;
+  std::uint32_t shards = 2;
+  std::uint32_t replicas = 1;
+  plan::Consistency consistency = plan::Ssp{3};
+  /// Samples per epoch and of an iteration, for next_range(). 0: the loops decide when they end.
+  std::int64_t samples = 0;
+  std::uint32_t batch = 64;
+  double epochs = 1;
+  std::uint64_t seed = 1;
+  std::vector<plan::Straggler> stragglers;
+  std::vector<plan::Fault> faults;
+  plan::World world;  // of a simulation
+  RunOptions run = {.quiet = true};
+};
+
+/// A worker's loop. Called once for each worker, and again when the worker of a crash is restarted.
+using Loop = std::function<void(Store&)>;
+
+/// Returns when all loops have ended, or the run has failed. An exception of a loop ends its
+/// worker, like a crash; the first one is thrown again at the end, unless the run ended well
+/// without it. Result::weight("key") is the last value of a key.
+Result run(const Loop& loop, const Options& options = {});
+/// The same in virtual time.
+Result simulate(const Loop& loop, const Options& options = {});
+
+}  // namespace leeway::kv

@@ -1,0 +1,161 @@
+#pragma once
+// Store: keys with tensors that workers push gradients to and pull weights from, in a training loop
+// of the program's own.
+//
+// Example:
+//
+//   #include <leeway/kv.hpp>
+//   using namespace leeway;
+//   int main() {  // the mean of the samples' numbers, by gradient descent
+//     const auto result = kv::run([](kv::Store& store) {
+//       float w = 0;
+//       store.init("mean", {&w, {}});
+//       store.set_optimizer(sgd(0.1));
+//       while (const auto range = store.next_range()) {
+//         store.pull("mean", {&w, {}}).wait();
+//         float gradient = 0;
+//         for (const std::int64_t sample : range->samples)
+//           gradient += (w - static_cast<float>(sample)) / 64;
+//         store.push("mean", {&gradient, {}});
+//       }
+//     }, {.workers = 4, .consistency = ssp(3), .samples = 1000, .batch = 64, .epochs = 5});
+//     return result.exit_code;
+//   }
+//
+// Iterations. A worker's clock counts its iterations. In each it pulls keys, in any order, and all
+// of them have the weights of one moment, as the consistency policy allows; then it pushes at most
+// one gradient for each key. An iteration ends with end_iteration(), and also with a call that
+// belongs to the next one: a pull or a second push of a key that was pushed, next_range(), and a
+// wait for a push. A key without a push has no gradient in that iteration.
+//
+// Updates. A round's gradients (bsp, backup) are averaged over the workers, weighted by the samples
+// of their ranges, and the optimizer is applied once; otherwise it is applied to each push.
+// sum_gradients() and assign_gradients() add instead.
+//
+// Buffers. push() copies, so the buffer may be changed when it returns. The buffer of a pull is
+// written when its handle is done.
+//
+// Errors throw StoreError, whose text says what to do. When the run is over, calls throw Ended,
+// except next_range(). A store belongs to one thread.
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "core/time.hpp"
+#include "plan/plan.hpp"
+#include "tensor/shape.hpp"
+
+namespace leeway::kv {
+
+struct StoreError : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+/// The run is over: all samples are trained, or it was asked to stop.
+struct Ended : StoreError {
+  using StoreError::StoreError;
+};
+
+/// A text or an integer. The integer 3 and the text "3" are the same key.
+class Key {
+ public:
+  Key(std::string name) : name_(std::move(name)) {}
+  Key(const char* name) : name_(name) {}
+  template <class Integer>
+  requires std::is_integral_v<Integer> Key(Integer number) : name_(std::to_string(number)) {}
+  const std::string& name() const { return name_; }
+
+ private:
+  std::string name_;
+};
+
+/// Views of a program's memory: row-major floats.
+struct ConstView {
+  const float* data = nullptr;
+  Shape shape;
+};
+struct View {
+  float* data = nullptr;
+  Shape shape;
+  operator ConstView() const { return {data, shape}; }
+};
+
+/// The samples of an iteration.
+struct Range {
+  std::int64_t epoch = 0;
+  std::vector<std::int64_t> samples;  // their numbers, in the epoch's seeded order
+};
+
+class StoreState;
+
+/// A push or a pull. Copies refer to the same one. Must not outlive its store.
+class Handle {
+ public:
+  /// A pull: its buffer has the weights. A push: the shards have applied it. Waiting for a push of
+  /// the present iteration ends the iteration.
+  void wait();
+  bool done() const;
+  /// Calls `next` on this thread when the handle is done: at once if it is, or in a later call of
+  /// the store.
+  void then(std::function<void()> next);
+
+ private:
+  friend class StoreState;
+  struct State;
+  explicit Handle(std::shared_ptr<State> state) : state_(std::move(state)) {}
+  std::shared_ptr<State> state_;
+};
+
+class Store {
+ public:
+  explicit Store(std::unique_ptr<StoreState> state);
+  ~Store();
+  Store(const Store&) = delete;
+  Store& operator=(const Store&) = delete;
+
+  // Before the first push, pull or range:
+
+  /// Adds a key. All workers add the same keys with the same shapes; the values of worker 0 count.
+  void init(const Key& key, ConstView values);
+  /// How shards update the keys; that of worker 0 counts. The default is sum_gradients().
+  void set_optimizer(const plan::Optimizer& optimizer);
+
+  // The training loop:
+
+  Handle pull(const Key& key, View out);
+  Handle push(const Key& key, ConstView gradient);
+  /// Pushes, ends the iteration, and pulls into `out`.
+  Handle push_pull(const Key& key, ConstView gradient, View out);
+  /// The same for several keys: pulls after all pushes.
+  Handle push_pull(std::span<const std::pair<Key, ConstView>> gradients,
+                   std::span<const std::pair<Key, View>> outs);
+  /// The weights of a key, in memory of the store, until the iteration ends. Only keys of at most
+  /// 4 MiB are in one piece there.
+  ConstView view(const Key& key);
+  /// A copy of the weights.
+  std::vector<float> get(const Key& key);
+  /// Ends the iteration, which advances this worker's clock.
+  void end_iteration();
+  /// The samples of the next iteration; none when all epochs are trained. Each sample of an epoch
+  /// is in one range of one worker, and of another if that one is lost.
+  std::optional<Range> next_range();
+
+  std::vector<std::string> keys() const;
+  std::uint32_t rank() const;
+  std::uint32_t workers() const;
+  /// Ended iterations of this worker.
+  std::int64_t iterations() const;
+  /// In a simulation: this worker computes for `time`. Elsewhere without effect.
+  void compute(Duration time);
+
+ private:
+  std::unique_ptr<StoreState> state_;
+};
+
+}  // namespace leeway::kv

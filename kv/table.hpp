@@ -1,0 +1,51 @@
+#pragma once
+// Table: the keys of a store as the parameters of a model, which no layer computes.
+//
+// Each large key is a separate layer; small keys share one, in their order. A push of a large key
+// can therefore leave at once, and thousands of small keys travel together.
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "core/expected.hpp"
+#include "models/layout.hpp"
+#include "plan/plan.hpp"
+#include "tensor/shape.hpp"
+
+namespace leeway::kv {
+
+struct TableKey {
+  std::string name;
+  Shape shape;
+};
+
+/// Consecutive floats of a key in a block.
+struct TablePiece {
+  BlockId block;
+  std::int64_t offset = 0;  // floats from the start of the block
+  std::int64_t first = 0;   // floats from the start of the key
+  std::int64_t count = 0;
+};
+
+/// A key in the blocks of a layout.
+struct PlacedKey {
+  Shape shape;
+  int layer = 0;
+  std::vector<TablePiece> pieces;
+};
+
+/// Model layers with these keys as parameters, in their order. Errors: no key, too many, a key
+/// that is empty or listed twice.
+Expected<std::vector<plan::Layer>> table_layers(const std::vector<TableKey>& keys);
+
+/// The places of all keys, by name.
+std::map<std::string, PlacedKey> place_keys(const Model& model, const Layout& layout);
+
+/// Data of which only the numbers of the samples are leased. `samples`: per epoch.
+plan::DataSource numbered_samples(std::int64_t samples);
+
+/// Makes the layers and the data of plans for stores known to this process. May be called again.
+void register_tables();
+
+}  // namespace leeway::kv

@@ -1,0 +1,16 @@
+#pragma once
+// UserRun: what a run whose workers compute in a program's own loops (kv/) gets from the program.
+#include <memory>
+#include <vector>
+
+#include "actors/worker/user_loop.hpp"
+#include "tensor/blob.hpp"
+
+namespace leeway {
+
+struct UserRun {
+  std::shared_ptr<UserLoops> loops;   // of this process's workers
+  std::vector<Blob> initial_weights;  // per parameter
+};
+
+}  // namespace leeway
