@@ -39,7 +39,7 @@ class UserTime final : public Work {
 }  // namespace
 
 UserWorker::UserWorker(std::shared_ptr<const Job> job, WorkerId id, std::uint32_t launch)
-    : Participant(std::move(job), id, launch), loop_(job_->user_loops->begin(job_, id, launch)) {}
+    : WholeWorker(std::move(job), id, launch), loop_(job_->user_loops->begin(job_, id, launch)) {}
 
 UserWorker::~UserWorker() {
   loop_->end("its worker has ended");
@@ -48,34 +48,13 @@ UserWorker::~UserWorker() {
 // ---- membership ----
 
 void UserWorker::started(Iteration iteration, Outbox& out) {
-  next_ = iteration;
-  waiting_since_ = out.now();
+  WholeWorker::started(iteration, out);
   if (!work_ && !call_ && !is_over_) listen(out);
 }
 
 void UserWorker::forget() {
   iterating_ = false;
   dropped_ = false;
-}
-
-bool UserWorker::take(Address from, Envelope& envelope, Outbox& out) {
-  const auto* dropped = std::get_if<msg::PushDropped>(&envelope.body);
-  if (!dropped) return false;
-  if (from != kScheduler || job_->consistency->spare() == 0) {
-    refuse_malformed(from, dropped->next, "no round is closed without a worker here", out);
-    return true;
-  }
-  if (state_ != State::running) return true;
-  if (iterating_ && pushed_.iteration < dropped->next) dropped_ = true;
-  leases_.skip_to(dropped->next);  // the scheduler leases the skipped samples again
-  parameters_.forget_below(dropped->next);
-  next_ = std::max(next_, dropped->next);
-  advance(out);
-  return true;
-}
-
-Clock UserWorker::acknowledged() const {
-  return parameters_.acknowledged(Clock(iterating_ ? pushed_.iteration.value() : next_.value()));
 }
 
 void UserWorker::stop_if_done(Outbox& out) {
@@ -149,8 +128,7 @@ void UserWorker::advance(Outbox& out) {
   if (state_ == State::idle) return;
   lease_beyond(next_, out);
   if (leases_.leased(next_)) {
-    if (!parameters_.asked(next_) && (!iterating_ || job_->plan.prefetch))
-      parameters_.pull(next_, Clock((iterating_ ? pushed_.iteration : next_).value()), out);
+    pull_next(out);
     if (waits_for(UserCall::Kind::begin) && parameters_.arrived(next_)) begin_iteration(out);
   } else if (leases_.no_data() && !iterating_ && parameters_.all_acknowledged()) {
     say_idle(out);
@@ -158,23 +136,11 @@ void UserWorker::advance(Outbox& out) {
 }
 
 void UserWorker::begin_iteration(Outbox& out) {
-  UserAnswer answer;
-  answer.iteration = next_;
-  answer.weights = parameters_.take(next_);
-  answer.leased = leases_.take();
-  report_.wait += out.now() - waiting_since_;
-  spent_.waited += out.now() - waiting_since_;
-  report_.epoch = answer.leased.epoch;
-  const std::int64_t samples = answer.leased.samples();
-  out.emit(event::StepStarted{id_, next_, samples});
-  fail_if_planned<plan::Throws>(next_, "throws");
-  pushed_ = {next_, answer.leased.weight(), static_cast<std::uint32_t>(samples),
-             answer.leased.applied};
+  UserAnswer answer{.iteration = next_, .weights = parameters_.take(next_)};
+  answer.leased = begin_next(out);
   versions_ = answer.weights.versions;
   layers_pushed_.assign(static_cast<std::size_t>(job_->model->layers()), false);
-  computing_since_ = out.now();
-  next_ = next_ + 1;
-  if (samples == 0) {  // the user's thread goes on waiting
+  if (answer.leased.samples() == 0) {  // the user's thread goes on waiting
     parameters_.push_empty(pushed_.iteration, out);
     return count_iteration(pushed_.iteration, 0, out);
   }
@@ -205,20 +171,6 @@ void UserWorker::finish_iteration(UserCall& call, Outbox& out) {
   iterating_ = dropped_ = false;
   report_.samples += static_cast<std::uint64_t>(samples);
   count_iteration(pushed_.iteration, samples, out);
-}
-
-void UserWorker::count_iteration(Iteration iteration, std::int64_t samples, Outbox& out) {
-  out.emit(event::StepFinished{id_, iteration, samples});
-  waiting_since_ = out.now();
-  report_.compute += waiting_since_ - computing_since_;
-  report_.clock = Clock(next_.value());
-  if (samples > 0) {
-    ++report_.iterations;
-    ++spent_.iterations;
-    spent_.samples += static_cast<std::uint64_t>(samples);
-    spent_.computed += waiting_since_ - computing_since_;
-  }
-  report(false, out);
 }
 
 }  // namespace leeway

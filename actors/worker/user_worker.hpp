@@ -1,5 +1,5 @@
 #pragma once
-// UserWorker: a participant whose iterations a program computes in its own loop (see UserLoop).
+// UserWorker: a worker whose iterations a program computes in its own loop (see UserLoop).
 //
 //   user's thread: begin -> computes -> push ... -> finish -> begin -> ...
 //
@@ -11,12 +11,12 @@
 #include <memory>
 #include <optional>
 
-#include "actors/worker/participant.hpp"
 #include "actors/worker/user_loop.hpp"
+#include "actors/worker/whole_worker.hpp"
 
 namespace leeway {
 
-class UserWorker final : public Participant {
+class UserWorker final : public WholeWorker {
  public:
   UserWorker(std::shared_ptr<const Job> job, WorkerId id, std::uint32_t launch = 1);
   ~UserWorker() override;
@@ -27,8 +27,7 @@ class UserWorker final : public Participant {
   void started(Iteration iteration, Outbox& out) override;
   void advance(Outbox& out) override;
   void forget() override;
-  Clock acknowledged() const override;
-  bool take(Address from, Envelope& envelope, Outbox& out) override;
+  bool is_iterating() const override { return iterating_; }
 
   /// Lets the user's thread run until its next call.
   void listen(Outbox& out);
@@ -41,7 +40,6 @@ class UserWorker final : public Participant {
   void begin_iteration(Outbox& out);
   void push_layers(UserCall& call, Outbox& out);
   void finish_iteration(UserCall& call, Outbox& out);
-  void count_iteration(Iteration iteration, std::int64_t samples, Outbox& out);
   bool waits_for(UserCall::Kind kind) const { return call_ && call_->kind == kind; }
   bool is_present(const UserCall& call) const {
     return iterating_ && call.iteration == pushed_.iteration;
@@ -53,16 +51,9 @@ class UserWorker final : public Participant {
   bool is_over_ = false;          // the loop has ended
   bool leaves_ = false;
 
-  Iteration next_;  // to begin
-  // The iteration that the user computes; unused unless iterating_:
-  bool iterating_ = false;
-  PushedIteration pushed_;
+  bool iterating_ = false;  // the user computes
   std::vector<Version> versions_;
   std::vector<bool> layers_pushed_;
-  bool dropped_ = false;  // its round is closed, so its gradients are not pushed
-
-  Instant waiting_since_;
-  Instant computing_since_;
 };
 
 }  // namespace leeway

@@ -21,7 +21,7 @@ constexpr Version kWarmUpVersion(std::numeric_limits<std::int64_t>::max());
 }  // namespace
 
 Worker::Worker(std::shared_ptr<const Job> job, WorkerId id, std::uint32_t launch)
-    : Participant(std::move(job), id, launch) {}
+    : WholeWorker(std::move(job), id, launch) {}
 
 void Worker::warm_up() {
   static std::atomic<const Job*> warm{nullptr};
@@ -41,37 +41,9 @@ void Worker::warm_up() {
 
 // ---- membership ----
 
-void Worker::started(Iteration iteration, Outbox& out) {
-  next_ = iteration;
-  waiting_since_ = out.now();
-}
-
 void Worker::forget() {
   work_.reset();
   dropped_ = false;
-}
-
-bool Worker::take(Address from, Envelope& envelope, Outbox& out) {
-  const auto* dropped = std::get_if<msg::PushDropped>(&envelope.body);
-  if (!dropped) return false;
-  handle(from, *dropped, out);
-  return true;
-}
-
-void Worker::handle(Address from, const msg::PushDropped& dropped, Outbox& out) {
-  if (from != kScheduler || job_->consistency->spare() == 0)
-    return refuse_malformed(from, dropped.next, "no round is closed without a worker here", out);
-  if (state_ != State::running) return;
-  // Buckets without an acknowledgement stay until their shards acknowledge them as dropped.
-  if (work_ && pushed_.iteration < dropped.next) dropped_ = true;
-  leases_.skip_to(dropped.next);  // the scheduler leases the skipped samples again
-  parameters_.forget_below(dropped.next);
-  next_ = std::max(next_, dropped.next);
-  advance(out);
-}
-
-Clock Worker::acknowledged() const {
-  return parameters_.acknowledged(Clock(work_ ? pushed_.iteration.value() : next_.value()));
 }
 
 // ---- the iteration ----
@@ -82,7 +54,7 @@ void Worker::advance(Outbox& out) {
   if (state_ == State::idle || diverged_) return;
   lease_beyond(next_, out);
   if (leases_.leased(next_)) {
-    if (!parameters_.asked(next_) && (!work_ || job_->plan.prefetch)) pull(next_, out);
+    pull_next(out);
     if (!work_ && parameters_.arrived(next_)) start_iteration(out);
   } else if (leases_.no_data() && !work_ && parameters_.all_acknowledged()) {
     say_idle(out);
@@ -98,29 +70,13 @@ void Worker::stop_if_done(Outbox& out) {
   say_stopped(out);
 }
 
-void Worker::pull(Iteration iteration, Outbox& out) {
-  const Iteration pushed = work_ ? pushed_.iteration : next_;
-  parameters_.pull(iteration, Clock(pushed.value()), out);
-}
-
 void Worker::start_iteration(Outbox& out) {
-  const Iteration iteration = next_;
-  PulledWeights pulled = parameters_.take(iteration);
-  report_.wait += out.now() - waiting_since_;
-  spent_.waited += out.now() - waiting_since_;
-  const LeasedIteration leased = leases_.take();
-  report_.epoch = leased.epoch;
-  const std::int64_t samples = leased.samples();
-  out.emit(event::StepStarted{id_, iteration, samples});
-  fail_if_planned<plan::Throws>(iteration, "throws");
-  next_ = iteration + 1;
-  computing_since_ = out.now();
-  if (samples == 0) {
-    parameters_.push_empty(iteration, out);
-    finish_iteration(iteration, 0, out);
-    return;
+  PulledWeights pulled = parameters_.take(next_);
+  const LeasedIteration leased = begin_next(out);
+  if (leased.samples() == 0) {
+    parameters_.push_empty(pushed_.iteration, out);
+    return finish_iteration(pushed_.iteration, 0, out);
   }
-  pushed_ = {iteration, leased.weight(), static_cast<std::uint32_t>(samples), leased.applied};
   work_ = std::make_shared<ComputeWork>(job_, id_, engine_, task_of(leased, std::move(pulled)));
   out.compute(work_);
   advance(out);  // a prefetch can start now
@@ -181,17 +137,7 @@ void Worker::push_layers(int part, Outbox& out) {
 }
 
 void Worker::finish_iteration(Iteration iteration, std::int64_t samples, Outbox& out) {
-  out.emit(event::StepFinished{id_, iteration, samples});
-  waiting_since_ = out.now();
-  report_.compute += waiting_since_ - computing_since_;
-  report_.clock = Clock(next_.value());
-  if (samples > 0) {
-    ++report_.iterations;
-    ++spent_.iterations;
-    spent_.samples += static_cast<std::uint64_t>(samples);
-    spent_.computed += waiting_since_ - computing_since_;
-  }
-  report(false, out);
+  count_iteration(iteration, samples, out);
   advance(out);
 }
 

@@ -9,11 +9,11 @@
 #include <memory>
 
 #include "actors/worker/compute_work.hpp"
-#include "actors/worker/participant.hpp"
+#include "actors/worker/whole_worker.hpp"
 
 namespace leeway {
 
-class Worker final : public Participant {
+class Worker final : public WholeWorker {
  public:
   Worker(std::shared_ptr<const Job> job, WorkerId id, std::uint32_t launch = 1);
 
@@ -25,29 +25,18 @@ class Worker final : public Participant {
   void on_part(Work& work, int part, Outbox& out) override;
 
  private:
-  void started(Iteration iteration, Outbox& out) override;
   void advance(Outbox& out) override;
   void forget() override;
-  Clock acknowledged() const override;
-  bool take(Address from, Envelope& envelope, Outbox& out) override;
+  bool is_iterating() const override { return work_ != nullptr; }
 
-  void handle(Address from, const msg::PushDropped& dropped, Outbox& out);
   void stop_if_done(Outbox& out);
-  void pull(Iteration iteration, Outbox& out);
   void start_iteration(Outbox& out);
   /// The forward and backward of each micro-batch.
   ComputeWork::Task task_of(const LeasedIteration& leased, PulledWeights pulled) const;
   void push_layers(int part, Outbox& out);
   void finish_iteration(Iteration iteration, std::int64_t samples, Outbox& out);
 
-  Iteration next_;  // to start
-  // The iteration under computation; unused while work_ is null:
-  std::shared_ptr<ComputeWork> work_;
-  PushedIteration pushed_;
-  bool dropped_ = false;  // its round is closed, so its gradients are not pushed
-
-  Instant waiting_since_;
-  Instant computing_since_;
+  std::shared_ptr<ComputeWork> work_;  // of the iteration; null between two
 };
 
 }  // namespace leeway

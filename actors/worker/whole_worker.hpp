@@ -1,0 +1,41 @@
+#pragma once
+// WholeWorker: a participant that trains the whole model, one iteration at a time: the common base
+// of Worker, which computes it, and UserWorker, for which a program does.
+//
+// A round that closes without its push makes it skip iterations.
+#include "actors/worker/participant.hpp"
+
+namespace leeway {
+
+class WholeWorker : public Participant {
+ protected:
+  using Participant::Participant;
+
+  /// Whether an iteration is being computed: pushed_.iteration.
+  virtual bool is_iterating() const = 0;
+
+  void started(Iteration iteration, Outbox& out) override;
+  Clock acknowledged() const final;
+  bool take(Address from, Envelope& envelope, Outbox& out) final;
+
+  /// Pulls the weights of the next iteration, unless it has, or another iteration is being computed
+  /// and the plan has no prefetch.
+  void pull_next(Outbox& out);
+  /// Begins the next iteration with its leased samples, and returns them. Requires that it is
+  /// leased.
+  LeasedIteration begin_next(Outbox& out);
+  /// The iteration is over. `samples`: 0 if it had none, or is dropped.
+  void count_iteration(Iteration iteration, std::int64_t samples, Outbox& out);
+
+  Iteration next_;          // to begin
+  PushedIteration pushed_;  // the latest that has begun
+  bool dropped_ = false;    // its round is closed, so its gradients are not pushed
+
+ private:
+  void handle(Address from, const msg::PushDropped& dropped, Outbox& out);
+
+  Instant waiting_since_;
+  Instant computing_since_;
+};
+
+}  // namespace leeway
