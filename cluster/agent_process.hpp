@@ -86,6 +86,7 @@ class AgentProcess final : private Agent::Site {
   std::vector<NodeHost::HostedActor> hosted() const override {
     return process_.job()->node().hosted();
   }
+  bool has_replica() const override { return process_.job()->node().has_replica(); }
   void end_job(const std::string& reason) override;
 
   const AgentProcessOptions options_;

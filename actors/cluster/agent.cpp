@@ -129,7 +129,7 @@ void Agent::tick() {
     for (auto& [peer, asked] : std::exchange(waiting_, {})) on_ask(peer, asked.job, asked.ask);
   if (!hosted_) return;
   if (hosted_->leave_by > 0 && now > hosted_->leave_by) {
-    if (has_shard()) {
+    if (site_.has_replica()) {
       hosted_->leave_by = now + options_.leave_limit.ns;
       return site_.warn(concat("still has a shard of ", hosted_->text(),
                                " until its standby on another node has the state; if no other "
@@ -355,11 +355,6 @@ void Agent::leave() {
   site_.say(concat("leaving ", hosted_->text()));
   hosted_->leave_by = site_.now_ns() + options_.leave_limit.ns;
   to_program(node::Leaving{});
-}
-
-bool Agent::has_shard() const {
-  return std::ranges::any_of(site_.hosted(),
-                             [](const auto& one) { return one.actor.kind == RoleKind::shard; });
 }
 
 void Agent::close() {

@@ -79,6 +79,8 @@ class Agent {
     /// An actor is launched on another node.
     virtual void moved(Address actor, NodeIndex node, std::uint32_t launch) = 0;
     virtual std::vector<NodeHost::HostedActor> hosted() const = 0;
+    /// True if a shard would lose a replica that it may need.
+    virtual bool has_replica() const = 0;
     /// Ends the actors and waits for them, frees what the job has kept, and sends the program what
     /// the node has counted.
     virtual void end_job(const std::string& reason) = 0;
@@ -175,7 +177,6 @@ class Agent {
   void end_job(const std::string& why);
   /// Ends the job here, and sends the program the reason.
   void give_up(const std::string& why);
-  bool has_shard() const;
 
   const AgentOptions options_;
   Site& site_;

@@ -275,8 +275,10 @@ class Coordinator {
   void hold(Offer& offer, const std::string& text);
   void refuse(PeerId peer, const std::string& text) { site_.send(peer, 0, node::Refused{text}); }
   void take_in(const Offer& offer, std::set<WorkerId> workers);
-  /// Takes nodes out whose workers others can have: silent ones without shards.
+  /// Takes nodes out whose workers others can have: silent ones without a needed replica.
   void drop_silent_nodes();
+  /// True if the loss of the node would cost a shard, or only a standby.
+  bool has_needed_replica(NodeIndex node) const;
   /// Workers without a node: their node has left, or they were placed `later`.
   std::set<WorkerId> missing() const;
   /// Stages on other nodes whose pipeline has a worker in `taken`, and which left with that worker:

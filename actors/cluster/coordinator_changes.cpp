@@ -100,12 +100,20 @@ void Coordinator::take_in(const Offer& offer, std::set<WorkerId> workers) {
   nodes_.back().takes = std::move(workers);
 }
 
+bool Coordinator::has_needed_replica(NodeIndex node) const {
+  if (placement_.has_shard(node)) return true;
+  const bool has_worker = std::ranges::find(placement_.workers, node) != placement_.workers.end();
+  for (std::size_t i = 0; i < replicas_.size(); ++i)
+    if (placement_.standbys[i] == node && (!has_worker || replicas_[i].primary_lost)) return true;
+  return false;
+}
+
 void Coordinator::drop_silent_nodes() {
   const std::int64_t now = site_.now_ns();
   for (std::size_t i = 1; i < nodes_.size(); ++i) {
     const Node& node = nodes_[i];
     if (node.step != Step::running || node.silent_since == 0 ||
-        now - node.silent_since < options_.patience.ns || placement_.has_shard(index_of(i)))
+        now - node.silent_since < options_.patience.ns || has_needed_replica(index_of(i)))
       continue;
     const std::string reason =
         concat("no sign of life for ", (options_.silence + options_.patience).seconds(),

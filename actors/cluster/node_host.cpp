@@ -314,6 +314,14 @@ std::vector<NodeHost::HostedActor> NodeHost::hosted() const {
   return actors;
 }
 
+bool NodeHost::has_replica() const {
+  const auto actors = hosted();
+  return std::ranges::any_of(actors, [&](const HostedActor& one) {
+    return one.actor.kind == RoleKind::shard ||
+           (one.actor.kind == RoleKind::standby && host_.lives(one.actor));
+  });
+}
+
 void NodeHost::add_node(NodeIndex node, const std::string& name) {
   std::lock_guard lock(mutex_);
   // Messages were lost with the earlier connection.

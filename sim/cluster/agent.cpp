@@ -131,6 +131,8 @@ std::vector<NodeHost::HostedActor> SimulatedAgent::hosted() const {
   return part()->node().hosted();
 }
 
+bool SimulatedAgent::has_replica() const { return part()->node().has_replica(); }
+
 void SimulatedAgent::end_job(const std::string&) {
   require(bool(reserved_), "ends a job twice");
   set_part(nullptr);

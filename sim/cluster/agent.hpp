@@ -69,6 +69,7 @@ class SimulatedAgent final : public SimulatedProcess, private Agent::Site {
   void end_launch(Address actor, std::uint32_t launch, const std::string& reason) override;
   void moved(Address actor, NodeIndex node, std::uint32_t launch) override;
   std::vector<NodeHost::HostedActor> hosted() const override;
+  bool has_replica() const override;
   void end_job(const std::string& reason) override;
 
   /// Throws a Violation unless the agent may do what it does now.

@@ -80,6 +80,7 @@ Observed run(const Plan& plan) {
 /// Runs to the end, with every sample trained once; the checkers watch.
 Observed run_well(const Plan& plan) {
   Observed observed = run(plan);
+  INFO(observed.totals.end.text);
   CHECK(observed.stuck == "");
   CHECK(observed.totals.end.reason == msg::RunEnded::Reason::finished);
   CHECK(observed.totals.end.samples_trained == static_cast<std::uint64_t>(plan.stop.epochs * 60));
@@ -188,8 +189,8 @@ TEST_CASE("a worker that is placed later waits for a node that joins") {
 
 TEST_CASE("a node joins although it cannot reach another node, which is stopped") {
   const double stopped_for = GENERATE(0.06, 2.);
-  Plan plan = plan_with(
-      {{node(3), 0.05, 0, plan::Freeze{stopped_for}}, {node(4), 0.06, 0, plan::Joins{}}});
+  Plan plan =
+      plan_with({{node(3), 0.05, 0, plan::Freeze{stopped_for}}, {node(4), 0.06, 0, plan::Joins{}}});
   plan.simulated->agents = 3;
   plan.simulated->place += ",worker3=later";
   const auto observed = run_well(plan);
@@ -227,6 +228,18 @@ TEST_CASE("in a simulated cluster, a node with a shard leaves when its standby h
   plan.replicas = 2;
   plan.simulated->agents = 3;
   plan.simulated->place = "shards=1,standbys=2,workers=0";
+  run_well(plan);
+}
+
+TEST_CASE(
+    "a node leaves only when its standby, which is taking over slowly, has handed the shard on") {
+  // The workers keep the one core of node 2 busy for longer than a leaving node waits for them.
+  Plan plan = plan_with({{node(1), 0.5, 0, plan::Crash{0.2}}, {node(2), 0.502, 0, plan::Leaves{}}});
+  plan.replicas = 2;
+  plan.stop.epochs = 6;
+  plan.simulated->speed = 5e-5;
+  plan.simulated->agents = 3;
+  plan.simulated->place = "shards=1,standbys=2,workers=2,worker0=0";
   run_well(plan);
 }
 
