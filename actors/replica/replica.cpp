@@ -21,6 +21,8 @@ constexpr Duration kLongestReadyPause = seconds(10);
 constexpr Duration kPatience = milliseconds(50);
 /// and then gets no messages for this time, or longer while it computes.
 constexpr Duration kHold = milliseconds(100);
+/// Tensors in relays after a seed. Beyond it, a role waits for its new standby.
+constexpr std::size_t kMostAhead = 64u << 20;
 
 RoleOutbox::Mode mode_of(Replica::Standing standing) {
   switch (standing) {
@@ -64,6 +66,8 @@ void Replica::handle(Fill fill, Call call, Outbox& out) {
     fill(relay);
     kept_.emplace_back(position_, encode({.body = std::move(relay)}));
     out.send(pair_.standby, kept_.back().second);
+    if (seeded_ && in_sync_at_ == 0 && ahead_of_seed(kept_.back().second) > kMostAhead)
+      wait_for_standby();
   }
   set_gauge();
   call();
@@ -195,11 +199,7 @@ void Replica::acknowledged(const msg::Relayed& relayed, Outbox& out) {
   outbox_.release(std::min(relayed.position, position_));
   set_gauge();
   if (standing_ != Standing::seeding) return;
-  // From now on outputs wait. Those that have left come from inputs that the standby may lack.
-  if (in_sync_at_ == 0) {
-    in_sync_at_ = position_;
-    outbox_.set_mode(RoleOutbox::Mode::waits);
-  }
+  if (in_sync_at_ == 0) wait_for_standby();
   if (relayed.position < in_sync_at_ && !planted(Mutant::in_sync_too_early)) return;
   standing_ = Standing::primary;
   seeded_ = false;
@@ -217,9 +217,21 @@ void Replica::seed_if_quiet(Outbox& out) {
                  .blobs = {state.blobs().begin(), state.blobs().end()}};
   outbox_.save(seed);
   seeded_ = true;
+  ahead_of_seed_ = 0;
   kept_.emplace_back(position_, encode({.body = std::move(seed)}));
   out.send(pair_.standby, kept_.back().second);
   stop_holding(out);
+}
+
+std::size_t Replica::ahead_of_seed(const Message& relay) {
+  for (const Blob& blob : relay.blobs()) ahead_of_seed_ += blob.size();
+  return ahead_of_seed_;
+}
+
+void Replica::wait_for_standby() {
+  // Outputs that have left come from inputs that the standby may lack.
+  in_sync_at_ = position_;
+  outbox_.set_mode(RoleOutbox::Mode::waits);
 }
 
 void Replica::on_seed_timer(Outbox& out) {

@@ -79,6 +79,10 @@ class Replica final : public Role {
   void send_kept(Outbox& out) const;
   /// Sends the state to a new standby if the role has no work under way.
   void seed_if_quiet(Outbox& out);
+  /// Adds a relay to the bytes of tensors since the seed, and returns them.
+  std::size_t ahead_of_seed(const Message& relay);
+  /// From now on, outputs wait until the standby has their inputs.
+  void wait_for_standby();
   /// The role may not become quiet by itself: holds its messages for some time.
   void on_seed_timer(Outbox& out);
   void stop_holding(Outbox& out);
@@ -113,6 +117,7 @@ class Replica final : public Role {
   std::optional<Duration> ahead_;
   std::uint64_t acknowledged_ = 0;
   bool seeded_ = false;           // the seed has been sent
+  std::size_t ahead_of_seed_ = 0;
   std::uint64_t in_sync_at_ = 0;  // the standby is in sync when it has this input; 0: not known
   Duration ready_after_ = milliseconds(200);  // of an empty standby, between its messages
   bool holding_ = false;

@@ -110,6 +110,9 @@ void Shard::on_order(Body& body, Outbox& out) {
   } else if (auto* close = std::get_if<msg::CloseRound>(&body)) {
     handle(*close, out);
   } else if (auto* snapshot = std::get_if<msg::Snapshot>(&body)) {
+    // That of a run that is over. The scheduler counts pushes whose rounds lack those of workers
+    // that were lost together.
+    if (snapshot->immediate) apply_rest(out);
     if (const Status valid = snapshots_.handle(*snapshot, out); !valid)
       refuse_malformed(kScheduler, {}, concat("snapshot: ", valid.error().text), out);
   } else if (auto* finish = std::get_if<msg::Finish>(&body)) {

@@ -73,6 +73,8 @@ class Shard final : public ReplicatedRole {
   void clocks_changed(WorkerId mover, Outbox& out);
   /// Runs the updates whose scale is known.
   void run_scaled(Outbox& out);
+  /// No push follows: applies whole pushes whose rounds are not complete.
+  void apply_rest(Outbox& out);
   void finish_if_drained(Outbox& out);
 
   bool is_stale(View view, Outbox& out);

@@ -87,10 +87,14 @@ void Shard::handle(const msg::CloseRound& order, Outbox& out) {
 void Shard::handle(const msg::Finish&, Outbox& out) {
   if (finishing_) return;
   finishing_ = true;
+  apply_rest(out);
+  finish_if_drained(out);
+}
+
+void Shard::apply_rest(Outbox& out) {
   apply_->finish(out);
   if (norms_) norms_->end(out);
   run_scaled(out);
-  finish_if_drained(out);
 }
 
 void Shard::finish_if_drained(Outbox& out) {

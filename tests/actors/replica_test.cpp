@@ -295,6 +295,21 @@ TEST_CASE("a new standby gets the state and the inputs after it, and is then in 
   CHECK(standby.timers == std::vector<TimerToken>{TimerToken{1} << 63, 7});
 }
 
+TEST_CASE("a primary does not run away from the new standby of a slow connection") {
+  Side primary(Replica::Standing::alone), standby(Replica::Standing::empty, 2);
+  primary.start();
+  primary.order(2, msg::Replicate::Standing::seeding);
+  primary.pull(1);
+  CHECK(primary.answers() == Sums{1});
+  const Message large({7}, {Blob::allocate(33u << 20)});  // the role ignores it
+  for (int i = 0; i < 2; ++i) primary.get(worker(0), large);
+  primary.pull(5);
+  CHECK(primary.answers() == Sums{1});
+  exchange(primary, standby);
+  CHECK(has_confirmed(primary, 2));
+  CHECK(primary.answers() == Sums{1, 6});
+}
+
 TEST_CASE("a role that is always busy gets no messages for a while, so that it can be saved") {
   Side primary(Replica::Standing::alone);
   primary.start();

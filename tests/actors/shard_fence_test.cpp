@@ -137,6 +137,12 @@ TEST_CASE(
     CHECK(scene.applied(whole).size() == buckets);
     for (const auto& block : state.blocks) CHECK(block.version == Version(1));
   }
+  SECTION("the last snapshot of the run has the push") {
+    scene.tell(kScheduler,
+               msg::Snapshot{.iterations = std::vector(3, Iteration(1)), .immediate = true});
+    CHECK(scene.applied(whole).size() == buckets);
+    for (const auto& block : scene.finish().blocks) CHECK(block.version == Version(1));
+  }
   CHECK(scene.applied(partial).empty());
 }
 
