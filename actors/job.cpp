@@ -293,6 +293,7 @@ Expected<std::shared_ptr<const Job>> make_job(const Plan& plan, TrainTest data,
   const std::uint64_t last = job->resumed ? job->resumed->manifest.number : 0;
   job->next_checkpoint = options.next_checkpoint > 0 ? options.next_checkpoint : last + 1;
   job->run = std::move(options.run);
+  job->computed_by_users = options.computed_by_users || options.user_loops;
   job->user_loops = std::move(options.user_loops);
   if (job->resumed)
     if (const auto fits = check_resumed(*job); !fits) return fits.error();

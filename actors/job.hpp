@@ -61,6 +61,7 @@ struct Job {
   std::shared_ptr<Unreported> unreported;      // of the workers that have ended in this process
   std::shared_ptr<std::vector<ReplicaGauge>> replica_gauges;  // of this process's shards
   std::shared_ptr<UserLoops> user_loops;  // of this process's workers; null: the model computes
+  bool computed_by_users = false;         // in loops of this or other processes
   std::vector<Blob> initial_weights;      // per parameter; empty: drawn from the seed
   std::vector<std::string> notes;         // about the initial weights, for the user
   /// True: roles count costs without computing, and all gradients are zero (see plan::World).
@@ -80,6 +81,8 @@ struct Job {
   Iteration first_iteration() const;
   /// The first iteration of each worker; empty: 0.
   std::vector<Iteration> first_iterations() const;
+  /// Whether its model computes losses.
+  bool has_losses() const { return !cost_only && !computed_by_users; }
   /// Whether the norm of each push is limited.
   bool clips_pushes() const;
   /// Whether the norm of each round is limited, under policies with rounds.
@@ -105,7 +108,8 @@ struct JobOptions {
   std::shared_ptr<checkpoint::Checkpoint> resumed;  // null: the run begins
   std::string run;                                  // its random name
   std::uint64_t data_checksum = 0;                  // 0: unknown
-  std::shared_ptr<UserLoops> user_loops;            // null: the model computes
+  std::shared_ptr<UserLoops> user_loops;  // of this process's workers; null: the model computes
+  bool computed_by_users = false;         // in loops of this or other processes
 };
 
 /// Builds the model of a plan for its data.

@@ -9,6 +9,7 @@
 #include "cli/trained.hpp"
 #include "core/limits.hpp"
 #include "core/text.hpp"
+#include "kv/table.hpp"
 #include "runtime/cluster/node_programs.hpp"
 #include "runtime/flags/option.hpp"
 #include "runtime/flags/usage.hpp"
@@ -130,6 +131,7 @@ std::vector<std::string> add_cluster_commands(CLI::App& app) {
   app.add_subcommand("join", "Host missing workers of a running program");
   app.add_subcommand("status", "Show a job that runs on nodes");
   app.add_subcommand("doctor", "Check nodes before a run");
+  app.add_subcommand("launch", "Start the workers of a store, in a program's own processes");
   return {"node", "up", "join", "status", "doctor"};
 }
 
@@ -209,10 +211,11 @@ int parse_and_run(int argc, char** argv) {
   const std::string first = argv[1];
   if (std::find(cluster_commands.begin(), cluster_commands.end(), first) != cluster_commands.end())
     return leeway::run_node_program(argc, argv);
-  std::vector<std::string> known = {"list",   "describe",    "settings", "run",      "atlas",
-                                    "fuzz",   "calibrate",   "cert",     "schedule", "partition",
-                                    "sample", "checkpoints", "resume",   "evaluate", "predict",
-                                    "export", "messages"};
+  if (first == "launch") return cli::launch({argv + 2, argv + argc});
+  std::vector<std::string> known = {"launch",    "list",   "describe",    "settings", "run",
+                                    "atlas",     "fuzz",   "calibrate",   "cert",     "schedule",
+                                    "partition", "sample", "checkpoints", "resume",   "evaluate",
+                                    "predict",   "export", "messages"};
   known.insert(known.end(), cluster_commands.begin(), cluster_commands.end());
   if (!first.starts_with('-') && std::find(known.begin(), known.end(), first) == known.end()) {
     std::cerr << "leeway: unknown command \"" << first << '"' << leeway::suggest(first, known)
@@ -258,6 +261,7 @@ int parse_and_run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   try {
+    leeway::kv::register_tables();  // for nodes with the shards of stores
     const int code = parse_and_run(argc, argv);
     std::cout.flush();
     if (std::cout) return code;

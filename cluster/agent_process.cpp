@@ -43,6 +43,8 @@ Expected<std::unique_ptr<AgentProcess>> AgentProcess::open(AgentProcessOptions o
   if (const auto opened = agent->process_.open(own.mesh, own.open); !opened) return opened.error();
   if (!own.agent.join.empty())
     if (const auto offered = agent->join(); !offered) return offered.error();
+  if (own.declaration)
+    if (const auto declared = agent->declare(); !declared) return declared.error();
   return agent;
 }
 
@@ -55,6 +57,7 @@ AgentProcess::AgentProcess(AgentProcessOptions options)
            [this](PeerId peer) { agent_.heard(peer); },
            [this](PeerId peer, const std::string& reason) {
              link_meter_.gone(peer, reason);
+             if (peer == launcher_) return lost_launcher(concat("the launcher is gone: ", reason));
              agent_.gone(peer, reason);
            },
            [this](const std::string& text) { warn(text); }}) {}
@@ -78,6 +81,25 @@ Status AgentProcess::join() {
   return {};
 }
 
+Status AgentProcess::declare() {
+  const auto launcher = parse_node(options_.declaration->launcher);
+  if (!launcher) return launcher.error();
+  const auto peer = process_.mesh().connect(launcher->host, launcher->port, kCallLimit,
+                                            "start the program with `leeway launch`");
+  if (!peer) return peer.error();
+  launcher_ = *peer;
+  node::Declare declare = options_.declaration->declare;
+  declare.name = name();
+  send(*launcher_, 0, std::move(declare));
+  return {};
+}
+
+void AgentProcess::lost_launcher(const std::string& reason) {
+  launcher_.reset();
+  // The program of a job is in the same process, and its loss ends the job.
+  if (!agent_.is_busy()) options_.declaration->refused(reason);
+}
+
 Status AgentProcess::run(const std::function<bool()>& interrupted) {
   bool leaves = false;
   while (!agent_.finished()) {
@@ -99,6 +121,8 @@ void AgentProcess::received(PeerId peer, std::uint64_t job, node::Body& body) {
   if (std::holds_alternative<node::StatusRequest>(body)) return send(peer, 0, status());
   if (std::holds_alternative<node::MachineRequest>(body)) return send(peer, 0, machine());
   if (link_meter_.handle(peer, body)) return;
+  if (const auto* refused = std::get_if<node::Refused>(&body); refused && peer == launcher_)
+    return options_.declaration->refused(refused->text);
   const bool orders = reserved_ && reserved_->number == job && reserved_->program == peer;
   if (!orders || !reserved_->files->handle(body)) agent_.received(peer, job, body);
 }
@@ -173,7 +197,7 @@ bool AgentProcess::reserve(PeerId program, std::uint64_t job, const node::Ask& a
   answer.cores = machine.cores;
   answer.memory_bytes = machine.memory_bytes;
   answer.gpus = static_cast<std::uint32_t>(machine.gpus.size());
-  auto plan = check_request(ask, *options_.disk, answer);
+  auto plan = check_request(ask, *options_.disk, options_.user_loops != nullptr, answer);
   if (!plan) return false;
   auto reserved = std::make_shared<Reserved>();
   reserved->program = program;
@@ -233,6 +257,10 @@ AgentProcess::MadeJob AgentProcess::make(const Reserved& reserved) const {
   const auto model = make_model(reserved.plan, *reserved.data->train);
   if (!model) return model.error();
   job_options.model = *model;
+  if (reserved.ask.user_loops) {
+    job_options.user_loops = options_.user_loops;
+    job_options.computed_by_users = true;
+  }
   if (const auto opened =
           reserved.checkpoints->open(reserved.files->remote(), **model, job_options);
       !opened)

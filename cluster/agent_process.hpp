@@ -23,11 +23,22 @@ struct AgentProcessOptions {
   std::function<void(LogLevel, const std::string& line)> log;
   OpenMesh open = open_mesh;
   std::shared_ptr<Files> disk = shared_disk();  // of this machine
+  /// Of a process whose user computes; null: workers compute the model.
+  std::shared_ptr<UserLoops> user_loops;
+  /// What such a process declares, and to which launcher. `name` is added.
+  struct Declaration {
+    std::string launcher;  // "HOST:PORT"
+    node::Declare declare;
+    /// The launcher has refused it, or is gone before the job has begun.
+    std::function<void(const std::string& reason)> refused;
+  };
+  std::optional<Declaration> declaration;
 };
 
 class AgentProcess final : private Agent::Site {
  public:
-  /// Listens. With a program to join, also calls it and offers to host workers.
+  /// Listens. With a program to join, also calls it and offers to host workers; with a declaration,
+  /// calls the launcher.
   static Expected<std::unique_ptr<AgentProcess>> open(AgentProcessOptions options);
   ~AgentProcess() override;
 
@@ -43,6 +54,8 @@ class AgentProcess final : private Agent::Site {
 
   explicit AgentProcess(AgentProcessOptions options);
   Status join();
+  Status declare();
+  void lost_launcher(const std::string& reason);
   void received(PeerId peer, std::uint64_t job, node::Body& body);
   /// Makes the actors' job. Takes as long as a checkpoint takes to load.
   MadeJob make(const Reserved& reserved) const;
@@ -86,12 +99,13 @@ class AgentProcess final : private Agent::Site {
   std::vector<NodeHost::HostedActor> hosted() const override {
     return process_.job()->node().hosted();
   }
-  bool has_replica() const override { return process_.job()->node().has_replica(); }
+  bool has_replica() const override { return !process_.job()->node().replicas().empty(); }
   void end_job(const std::string& reason) override;
 
   const AgentProcessOptions options_;
   Agent agent_;
   std::shared_ptr<Reserved> reserved_;  // null: free
+  std::optional<PeerId> launcher_;      // to which this process has declared its worker
   DataCache data_cache_;
   Process process_;
   LinkMeter link_meter_{process_, [this] { return agent_.is_busy(); }};

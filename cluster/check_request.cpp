@@ -1,5 +1,7 @@
 #include "cluster/check_request.hpp"
 
+#include <algorithm>
+
 #include "actors/cluster/agent.hpp"
 #include "actors/job.hpp"
 #include "cluster/machine.hpp"
@@ -11,7 +13,8 @@
 
 namespace leeway {
 
-std::optional<Plan> check_request(const node::Ask& ask, Files& disk, node::Answer& answer) {
+std::optional<Plan> check_request(const node::Ask& ask, Files& disk, bool has_loops,
+                                  node::Answer& answer) {
   std::vector<std::string>& problems = answer.problems;
   if (ask.version != leeway_version()) {
     problems.push_back(concat("it has Leeway ", leeway_version(), ", the program has ", ask.version,
@@ -36,6 +39,9 @@ std::optional<Plan> check_request(const node::Ask& ask, Files& disk, node::Answe
     problems.push_back(concat("the placement has ", placement.standbys.size(),
                               " standbys, the plan ", plan->shards, " shards and ", plan->replicas,
                               " replicas; use the same version everywhere"));
+  if (ask.user_loops && !has_loops && std::ranges::count(placement.workers, NodeIndex(ask.self)))
+    problems.push_back(
+        "the job's workers compute in their own processes; place only shards on this node");
   answer.arithmetic = arithmetic_of(*plan);
   // The request contains the initial weights.
   plan->init_from.clear();

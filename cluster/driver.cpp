@@ -1,7 +1,5 @@
 #include "cluster/driver.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <utility>
 
@@ -12,8 +10,6 @@
 #include "cluster/shipped.hpp"
 #include "core/text.hpp"
 #include "messages/envelope.hpp"
-#include "transport/probe.hpp"
-#include "transport/this_host.hpp"
 
 namespace leeway {
 namespace {
@@ -21,25 +17,6 @@ namespace {
 constexpr Duration kPollTime = milliseconds(20);
 /// For a call of a lost node.
 constexpr Duration kAgainLimit = seconds(2);
-
-/// A program that listens on all addresses names the one from which it reaches the nodes: other
-/// machines may not know the host's name.
-std::string reachable_at(const std::string& address, const std::vector<std::string>& nodes) {
-  if (!transport::is_any(address)) return address;
-  std::string host;
-  for (const auto& text : nodes) {
-    const auto node = parse_node(text);
-    const std::string own = node ? transport::local_host_towards(node->host, node->port) : "";
-    if (!own.empty()) host = own;
-    if (!host.empty() && !transport::is_loopback(host)) break;
-  }
-  if (host.empty()) {
-    char name[256] = "localhost";
-    gethostname(name, sizeof name - 1);
-    return name;
-  }
-  return host;
-}
 
 }  // namespace
 
@@ -101,6 +78,7 @@ Status Driver::prepare(const Job& job) {
   ask_.trace = options_.trace;
   ask_.trace_messages = options_.trace_messages;
   ask_.initial_weights = job.initial_weights;
+  ask_.user_loops = job.computed_by_users;
   if (const auto& store = job.checkpoints)
     ask_.checkpoints = {store->folder(), job.run, store->writer(),
                         !plan_.checkpoints.directory.empty()};

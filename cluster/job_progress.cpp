@@ -8,7 +8,7 @@ namespace leeway {
 
 JobProgress::JobProgress(const Job& job)
     : epoch_samples_(static_cast<double>(job.data.train->size())),
-      has_losses_(!job.cost_only),
+      has_losses_(job.has_losses()),
       has_classes_(job.data.train->classes() > 0),
       has_moving_bound_(job.consistency->has_moving_bound()) {
   constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();

@@ -1,8 +1,12 @@
 #include "cluster/node_name.hpp"
 
+#include <unistd.h>
+
 #include <charconv>
 
 #include "core/text.hpp"
+#include "transport/probe.hpp"
+#include "transport/this_host.hpp"
 
 namespace leeway {
 
@@ -32,6 +36,23 @@ std::string node_name(const std::string& host, std::uint16_t port) {
 
 std::string leeway_version() {
   return LEEWAY_VERSION;
+}
+
+std::string reachable_at(const std::string& address, const std::vector<std::string>& nodes) {
+  if (!transport::is_any(address)) return address;
+  std::string host;
+  for (const auto& text : nodes) {
+    const auto node = parse_node(text);
+    const std::string own = node ? transport::local_host_towards(node->host, node->port) : "";
+    if (!own.empty()) host = own;
+    if (!host.empty() && !transport::is_loopback(host)) break;
+  }
+  if (host.empty()) {
+    char name[256] = "localhost";
+    gethostname(name, sizeof name - 1);
+    return name;
+  }
+  return host;
 }
 
 }  // namespace leeway

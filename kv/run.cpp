@@ -9,90 +9,45 @@
 #include <utility>
 
 #include "actors/job.hpp"
-#include "core/check.hpp"
-#include "core/limits.hpp"
 #include "core/text.hpp"
-#include "kv/store_state.hpp"
+#include "kv/shared_store.hpp"
+#include "kv/store_plan.hpp"
 #include "kv/table.hpp"
 #include "runtime/user_run.hpp"
-#include "runtime/words.hpp"
 
 namespace leeway::kv {
 namespace {
 
-/// For a run whose loops decide when it ends: iterations of a worker in an epoch, and epochs. No
-/// run needs more.
-constexpr std::int64_t kEpochIterations = std::int64_t{1} << 18;
-constexpr double kManyEpochs = 1e9;
-
-/// As many shards as wanted, if each gets a block.
-std::uint32_t shards_for(const std::vector<plan::Layer>& layers, std::uint32_t wanted) {
-  const auto model =
-      Model::build(layers, plan::Loss::mean_squared_error, Shape{1}, 0, /*target_count=*/1);
-  if (!model) throw StoreError(model.error().text);
-  for (std::uint32_t shards = wanted; shards > 1; --shards) {
-    const Layout layout = balanced_layout(**model, shards);
-    bool each = true;
-    for (std::uint32_t shard = 0; shard < shards; ++shard)
-      each = each && !layout.blocks_of(ShardId(shard)).empty();
-    if (each) return shards;
-  }
-  return 1;
-}
-
-/// The loops of all workers in this process.
+/// The loops of all workers in this process. In a simulation one runs at a time.
 class LoopGroup final : public UserLoops, private StoreSite {
  public:
-  LoopGroup(const Loop& loop, const Options& options) : loop_(loop), options_(options) {}
-  ~LoopGroup() override { end_loops("the run is over"); }
+  LoopGroup(const Loop& loop, const Options& options, bool simulated)
+      : loop_(loop), options_(options), simulated_(simulated) {}
 
-  /// Runs each loop until its first iteration, one after the other. Throws what a loop throws.
+  /// Runs each loop until its first iteration. Throws what a loop throws.
   void gather() {
     for (std::uint32_t worker = 0; worker < options_.workers; ++worker) {
-      Running& running = add(WorkerId(worker));
-      start(running);
-      std::unique_lock lock(mutex_);
-      changed_.wait(lock, [&] { return running.has_declared; });
-      if (thrown_) break;
+      start(add(WorkerId(worker)));
+      if (simulated_) wait_for_declarations(worker + 1);
     }
+    wait_for_declarations(options_.workers);
     rethrow();
+    for (std::uint32_t worker = 1; worker < options_.workers; ++worker)
+      require_same(WorkerId(worker), running_[worker].declared);
   }
 
-  /// The loops' table and optimizer, with the options' settings.
-  Plan plan() const {
-    Plan plan;
-    plan.name = "kv";
-    plan.seed = options_.seed;
-    auto layers = table_layers(first_.keys);
-    if (!layers) throw StoreError(layers.error().text);
-    plan.model = std::move(*layers);
-    plan.loss = plan::Loss::mean_squared_error;
-    plan.optimizer = first_.optimizer.value_or(sum_gradients());
-    plan.consistency = options_.consistency;
-    plan.workers = options_.workers;
-    plan.shards = shards_for(plan.model, options_.shards);
-    plan.replicas = options_.replicas;
-    const bool counted = options_.samples > 0;
-    // An epoch of whole rounds: otherwise some workers would skip its last iteration.
-    plan.data = numbered_samples(counted ? options_.samples : kEpochIterations * options_.workers);
-    plan.batch = counted ? options_.batch : 1;
-    plan.stop.epochs = counted ? options_.epochs : kManyEpochs;
-    plan.evaluate_every = 0;
-    plan.checkpoints.every = plan::Never{};
-    plan.stragglers = options_.stragglers;
-    plan.faults = options_.faults;
-    return plan;
-  }
-  const std::vector<Blob>& values() const { return first_.values; }
+  Plan plan() const { return store_plan(running_.front().declared, options_); }
+  const std::vector<Blob>& values() const { return running_.front().declared.values; }
 
-  /// Ends all loops, and waits for their threads.
-  void end_loops(const std::string& why) {
-    {
-      std::lock_guard lock(mutex_);
-      for (Running& running : running_) running.loop->end(why);
+  /// Ends all loops, waits for their threads, and lets go of the job.
+  void end(const std::string& why) {
+    for (Running& running : running_) {
+      running.loop->end(UserLoop::End::run, why);
+      if (simulated_) join(running);
     }
-    for (Running& running : running_)
-      if (running.thread.joinable()) running.thread.join();
+    for (Running& running : running_) join(running);
+    std::lock_guard lock(mutex_);
+    job_.reset();
   }
   void rethrow() {
     std::lock_guard lock(mutex_);
@@ -104,35 +59,55 @@ class LoopGroup final : public UserLoops, private StoreSite {
   struct Running {
     WorkerId worker;
     std::shared_ptr<UserLoop> loop;
-    bool has_declared = false;
     std::thread thread;
+    bool has_declared = false;  // or has ended before
+    Declarations declared;      // only worker 0 has values
   };
 
-  Running& add(WorkerId worker) {
+  Running& add(WorkerId worker, bool again = false) {
     std::lock_guard lock(mutex_);
-    return running_.emplace_back(Running{worker, std::make_shared<UserLoop>()});
+    Running& running = running_.emplace_back();
+    running.worker = worker;
+    std::function<void()> start;
+    if (again) start = [this, &running] { this->start(running); };
+    running.loop = std::make_shared<UserLoop>(simulated_, std::move(start));
+    return running;
   }
 
   void start(Running& running) {
     running.thread = std::thread([this, &running] { run(running); });
   }
+  static void join(Running& running) {
+    if (running.thread.joinable()) running.thread.join();
+  }
+  void wait_for_declarations(std::size_t workers) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] {
+      return std::all_of(running_.begin(), running_.begin() + workers,
+                         [](const Running& running) { return running.has_declared; });
+    });
+  }
 
   void run(Running& running) {
-    {
-      StoreSite& site = *this;
-      Store store(std::make_unique<StoreState>(site, running.worker, running.loop));
-      try {
-        loop_(store);
-      } catch (const Ended&) {
-      } catch (...) {
-        std::lock_guard lock(mutex_);
-        if (!thrown_) thrown_ = std::current_exception();
-        running.loop->end("its loop has thrown an exception");
-      }
+    StoreSite& site = *this;
+    auto state = std::make_unique<SharedStore>(site, running.worker, running.loop);
+    SharedStore& of_store = *state;
+    try {
+      Store store(std::move(state));
+      loop_(store);
+      of_store.close();
+    } catch (const Ended&) {
+    } catch (...) {
+      std::lock_guard lock(mutex_);
+      if (!thrown_) thrown_ = std::current_exception();
+      running.loop->end(UserLoop::End::worker, "its loop has thrown an exception");
     }
-    std::lock_guard lock(mutex_);
-    running.has_declared = true;
-    changed_.notify_all();
+    {
+      std::lock_guard lock(mutex_);
+      running.has_declared = true;
+      changed_.notify_all();
+    }
+    running.loop->finished();
   }
 
   // UserLoops
@@ -143,9 +118,7 @@ class LoopGroup final : public UserLoops, private StoreSite {
       job_ = job;
       if (launch == 1) return running_[worker.value()].loop;
     }
-    Running& again = add(worker);
-    again.loop->set_start([this, &again] { start(again); });
-    return again.loop;
+    return add(worker, true).loop;
   }
 
   // StoreSite
@@ -154,60 +127,69 @@ class LoopGroup final : public UserLoops, private StoreSite {
     std::lock_guard lock(mutex_);
     return job_;
   }
+  bool has_samples() const override { return options_.samples > 0; }
   void declared(WorkerId worker, const Declarations& declarations) override {
     std::lock_guard lock(mutex_);
-    if (!has_first_) {
-      first_ = declarations;
-      has_first_ = true;
-    }
-    for (Running& running : running_)
-      if (running.worker == worker) running.has_declared = true;
+    // Of one worker, only the latest has not declared its keys.
+    const auto running = std::find_if(running_.rbegin(), running_.rend(),
+                                      [&](const Running& one) { return one.worker == worker; });
+    running->declared = {declarations.keys, {}, declarations.optimizer};
+    if (worker == WorkerId(0) && running->loop == running_.front().loop)
+      running->declared.values = declarations.values;
+    running->has_declared = true;
     changed_.notify_all();
-    if (const std::string why = difference(declarations); !why.empty())
+    if (job_) require_same(worker, declarations);  // it was started again
+  }
+
+  /// Throws unless a worker's keys are those of worker 0.
+  void require_same(WorkerId worker, const Declarations& found) const {
+    const std::string why = difference(running_.front().declared.keys, found.keys);
+    if (!why.empty())
       throw StoreError(
           concat("worker ", worker, ' ', why, "; all workers initialise the same keys"));
   }
 
-  /// How a worker's keys differ from those of the first; empty if they do not.
-  std::string difference(const Declarations& found) const {
-    const auto find = [](const Declarations& in, const std::string& name) {
-      return std::ranges::find(in.keys, name, &TableKey::name);
-    };
-    for (const TableKey& key : first_.keys) {
-      const auto same = find(found, key.name);
-      if (same == found.keys.end())
-        return concat("has not initialised key \"", key.name, "\" of worker 0");
-      if (same->shape != key.shape)
-        return concat("has initialised key \"", key.name, "\" with the shape ", same->shape,
-                      ", worker 0 with ", key.shape);
-    }
-    for (const TableKey& key : found.keys)
-      if (find(first_, key.name) == first_.keys.end())
-        return concat("has initialised key \"", key.name, "\", worker 0 has not");
-    return "";
-  }
-
   const Loop& loop_;
   const Options& options_;
+  const bool simulated_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<Running> running_;  // the first of each worker in order, then those started again
-  bool has_first_ = false;
-  Declarations first_;  // of worker 0
   std::shared_ptr<const Job> job_;
   std::exception_ptr thrown_;
 };
 
+/// Ends the loops of a group, however the run ends.
+struct EndOfGroup {
+  LoopGroup& group;
+  ~EndOfGroup() { group.end("the run is over"); }
+};
+
+/// Refuses options of a run that do not fit loops in this process.
+void check(const RunOptions& options) {
+  if (options.cluster)
+    throw StoreError("the loops run in this process; leave RunOptions::cluster empty");
+  if (!options.resume.empty())
+    throw StoreError("a loop cannot be resumed; leave RunOptions::resume empty");
+  if (options.check_determinism)
+    throw StoreError(
+        "a loop runs once; call simulate() twice and compare Result::protocol_hash instead of "
+        "RunOptions::check_determinism");
+  if (options.user_run) throw StoreError("RunOptions::user_run is set by kv::run()");
+}
+
 Result run(const Loop& loop, const Options& options, bool simulated) {
+  check(options.run);
   register_tables();
-  const auto group = std::make_shared<LoopGroup>(loop, options);
+  const auto group = std::make_shared<LoopGroup>(loop, options, simulated);
+  const EndOfGroup end{*group};
   group->gather();
   Plan plan = group->plan();
   if (simulated) plan.simulated = options.world;
   RunOptions run_options = options.run;
   run_options.user_run = std::make_shared<UserRun>(UserRun{group, group->values()});
   Result result = leeway::run(plan, run_options);
-  group->end_loops(result.error.empty() ? "the run is over" : result.error);
+  group->end(result.error.empty() ? "the run is over" : result.error);
   group->rethrow();
   return result;
 }

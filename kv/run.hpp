@@ -30,12 +30,12 @@ struct Options {
   RunOptions run = {.quiet = true};
 };
 
-/// A worker's loop. Called once for each worker, and again when the worker of a crash is restarted.
+/// A worker's loop. Called once for each worker, and again when a crashed worker starts again.
 using Loop = std::function<void(Store&)>;
 
 /// Returns when all loops have ended, or the run has failed. An exception of a loop ends its
-/// worker, like a crash; the first one is thrown again at the end, unless the run ended well
-/// without it. Result::weight("key") is the last value of a key.
+/// worker, like a crash; the first one is thrown again at the end. Result::weight("key") is the
+/// last value of a key. Throws StoreError for declarations and options that do not fit.
 Result run(const Loop& loop, const Options& options = {});
 /// The same in virtual time.
 Result simulate(const Loop& loop, const Options& options = {});

@@ -1,16 +1,22 @@
 #include "kv/store.hpp"
 
+#include <exception>
+#include <iostream>
 #include <utility>
 
 #include "kv/store_state.hpp"
 
 namespace leeway::kv {
 
+// ---- handles ----
+
 void Handle::wait() {
   if (!state_->done) state_->store->wait(*state_);
+  state_->store->call_back();
 }
 
 bool Handle::done() const {
+  if (!state_->done) state_->store->poll();
   return state_->done;
 }
 
@@ -19,10 +25,21 @@ void Handle::then(std::function<void()> next) {
   state_->next.push_back(std::move(next));
 }
 
-Store::Store(std::unique_ptr<StoreState> state) : state_(std::move(state)) {}
+// ---- stores ----
+
+Store::Store(std::unique_ptr<StoreState> state, std::shared_ptr<StoreSite> site)
+    : site_(std::move(site)), state_(std::move(state)) {}
+
+Store::Store(Store&&) noexcept = default;
 
 Store::~Store() {
-  state_->close();
+  if (!site_ || !state_ || std::uncaught_exceptions() > 0) return;
+  try {
+    state_->close();
+  } catch (const Ended&) {
+  } catch (const std::exception& error) {
+    std::cerr << "leeway: " << error.what() << std::endl;
+  }
 }
 
 void Store::init(const Key& key, ConstView values) {
@@ -34,41 +51,52 @@ void Store::set_optimizer(const plan::Optimizer& optimizer) {
 }
 
 Handle Store::pull(const Key& key, View out) {
-  return state_->pull(key, out);
+  Handle handle = state_->pull(key, out);
+  state_->call_back();
+  return handle;
 }
 
 Handle Store::push(const Key& key, ConstView gradient) {
-  return state_->push(key, gradient);
+  Handle handle = state_->push(key, gradient);
+  state_->call_back();
+  return handle;
 }
 
 Handle Store::push_pull(const Key& key, ConstView gradient, View out) {
-  push(key, gradient);
+  state_->push(key, gradient);
   return pull(key, out);
 }
 
 Handle Store::push_pull(std::span<const std::pair<Key, ConstView>> gradients,
                         std::span<const std::pair<Key, View>> outs) {
-  for (const auto& [key, gradient] : gradients) push(key, gradient);
-  end_iteration();
   if (outs.empty()) throw StoreError("push_pull: give at least one key to pull");
-  for (const auto& [key, out] : outs.first(outs.size() - 1)) pull(key, out);
+  for (const auto& [key, gradient] : gradients) state_->push(key, gradient);
+  state_->end_iteration();
+  for (const auto& [key, out] : outs.first(outs.size() - 1)) state_->pull(key, out);
   return pull(outs.back().first, outs.back().second);
 }
 
 ConstView Store::view(const Key& key) {
-  return state_->view(key);
+  const ConstView weights = state_->view(key);
+  state_->call_back();
+  return weights;
 }
 
 std::vector<float> Store::get(const Key& key) {
-  return state_->get(key);
+  auto values = state_->get(key);
+  state_->call_back();
+  return values;
 }
 
 void Store::end_iteration() {
   state_->end_iteration();
+  state_->call_back();
 }
 
 std::optional<Range> Store::next_range() {
-  return state_->next_range();
+  auto range = state_->next_range();
+  state_->call_back();
+  return range;
 }
 
 std::vector<std::string> Store::keys() const {

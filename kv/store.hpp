@@ -26,7 +26,9 @@
 // of them have the weights of one moment, as the consistency policy allows; then it pushes at most
 // one gradient for each key. An iteration ends with end_iteration(), and also with a call that
 // belongs to the next one: a pull or a second push of a key that was pushed, next_range(), and a
-// wait for a push. A key without a push has no gradient in that iteration.
+// wait for a push. A key without a push has no gradient in that iteration; but keys below 16 KiB
+// travel in groups, and with a push of the group its other keys get a gradient of zeros.
+// assign_gradients() has no groups.
 //
 // Updates. A round's gradients (bsp, backup) are averaged over the workers, weighted by the samples
 // of their ranges, and the optimizer is applied once; otherwise it is applied to each push.
@@ -37,6 +39,9 @@
 //
 // Errors throw StoreError, whose text says what to do. When the run is over, calls throw Ended,
 // except next_range(). A store belongs to one thread.
+//
+// Processes. Store::create() makes the store of a process: that of a worker in a program started by
+// `leeway launch`, or a local one, for which each push is one step at once.
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -60,6 +65,11 @@ struct StoreError : std::runtime_error {
 /// The run is over: all samples are trained, or it was asked to stop.
 struct Ended : StoreError {
   using StoreError::StoreError;
+};
+/// The loop is over although the run may continue: its worker was lost, for example by a fault of
+/// the plan, or the end of the launcher.
+struct Lost : Ended {
+  using Ended::Ended;
 };
 
 /// A text or an integer. The integer 3 and the text "3" are the same key.
@@ -97,27 +107,47 @@ class StoreState;
 /// A push or a pull. Copies refer to the same one. Must not outlive its store.
 class Handle {
  public:
-  /// A pull: its buffer has the weights. A push: the shards have applied it. Waiting for a push of
-  /// the present iteration ends the iteration.
+  /// A pull: its buffer has the weights. A push: the shards have applied it, or dropped it because
+  /// its round was over or its worker evicted; the samples of a dropped push are leased again.
+  /// Waiting for a push of the present iteration ends the iteration.
   void wait();
+  /// Does not wait.
   bool done() const;
-  /// Calls `next` on this thread when the handle is done: at once if it is, or in a later call of
-  /// the store.
+  /// Calls `next` on this thread when the handle is done: at once if it is, or at the end of a
+  /// later call of the store.
   void then(std::function<void()> next);
+
+  struct State;  // of the library
 
  private:
   friend class StoreState;
-  struct State;
   explicit Handle(std::shared_ptr<State> state) : state_(std::move(state)) {}
   std::shared_ptr<State> state_;
 };
 
+/// What a store adds to its type. The launcher's flags can change it.
+struct StoreOptions {
+  /// Samples per epoch and of an iteration, for next_range(). 0: the loops decide when they end.
+  std::int64_t samples = 0;
+  std::uint32_t batch = 64;
+  double epochs = 1;
+  std::uint64_t seed = 1;
+};
+
+class StoreSite;
+
 class Store {
  public:
-  explicit Store(std::unique_ptr<StoreState> state);
+  /// "local": a store in this process only. Otherwise the store of a process that `leeway launch`
+  /// has started as a worker, and that has only one: "dist_sync" (bsp), "dist_async" (asp),
+  /// "dist_ssp(3)", "dist_backup(1)" or "dist_adaptive(1,8)". Throws StoreError.
+  static Store create(const std::string& type, const StoreOptions& options = {});
+  /// `site`: that of the state, if the store owns it.
+  explicit Store(std::unique_ptr<StoreState> state, std::shared_ptr<StoreSite> site = nullptr);
+  Store(Store&&) noexcept;
+  /// Of a process: ends the iteration, leaves the run, and reports errors to the terminal. While an
+  /// exception is thrown, the worker ends without its iteration, like one whose process has died.
   ~Store();
-  Store(const Store&) = delete;
-  Store& operator=(const Store&) = delete;
 
   // Before the first push, pull or range:
 
@@ -135,15 +165,16 @@ class Store {
   /// The same for several keys: pulls after all pushes.
   Handle push_pull(std::span<const std::pair<Key, ConstView>> gradients,
                    std::span<const std::pair<Key, View>> outs);
-  /// The weights of a key, in memory of the store, until the iteration ends. Only keys of at most
-  /// 4 MiB are in one piece there.
+  /// The weights of a key, in memory of the store, until the iteration ends. Throws StoreError for
+  /// a key that is split over several shards.
   ConstView view(const Key& key);
   /// A copy of the weights.
   std::vector<float> get(const Key& key);
   /// Ends the iteration, which advances this worker's clock.
   void end_iteration();
   /// The samples of the next iteration; none when all epochs are trained. Each sample of an epoch
-  /// is in one range of one worker, and of another if that one is lost.
+  /// is trained once, by another worker if one is lost or its push dropped. Throws StoreError if
+  /// the run has no samples.
   std::optional<Range> next_range();
 
   std::vector<std::string> keys() const;
@@ -155,7 +186,12 @@ class Store {
   void compute(Duration time);
 
  private:
+  std::shared_ptr<StoreSite> site_;  // outlives the state
   std::unique_ptr<StoreState> state_;
 };
 
 }  // namespace leeway::kv
+
+namespace leeway {
+using KvStore = kv::Store;
+}

@@ -1,17 +1,16 @@
 #pragma once
-// StoreState: the state of a store, on the thread of its user.
+// StoreState: what a Store does, on the thread of its user: in this process only (LocalStore), or
+// on the shards of a run (SharedStore). This class has the keys and the handles of both.
+#include <deque>
+#include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
-#include "actors/worker/user_loop.hpp"
 #include "kv/store.hpp"
 #include "kv/table.hpp"
-
-namespace leeway {
-struct Job;
-}
 
 namespace leeway::kv {
 
@@ -22,95 +21,66 @@ struct Declarations {
   std::optional<plan::Optimizer> optimizer;
 };
 
-/// The process of a store.
-class StoreSite {
- public:
-  virtual ~StoreSite() = default;
-  virtual std::uint32_t workers() const = 0;
-  /// The loop begins its first iteration. Does not wait.
-  virtual void declared(WorkerId worker, const Declarations& declarations) = 0;
-  /// The job, after the first answer to a call of the loop.
-  virtual std::shared_ptr<const Job> job() const = 0;
-};
-
 struct Handle::State {
   StoreState* store = nullptr;
   bool is_push = false;
-  std::int64_t iteration = 0;  // of a push
+  Iteration iteration;  // of a push
   bool done = false;
   std::vector<std::function<void()>> next;
 };
 
 class StoreState {
  public:
-  StoreState(StoreSite& site, WorkerId worker, std::shared_ptr<UserLoop> loop);
+  virtual ~StoreState() = default;
 
   // As in Store.
   void init(const Key& key, ConstView values);
   void set_optimizer(const plan::Optimizer& optimizer);
-  Handle pull(const Key& key, View out);
-  Handle push(const Key& key, ConstView gradient);
-  ConstView view(const Key& key);
-  std::vector<float> get(const Key& key);
-  void end_iteration();
-  std::optional<Range> next_range();
+  virtual Handle pull(const Key& key, View out) = 0;
+  virtual Handle push(const Key& key, ConstView gradient) = 0;
+  virtual ConstView view(const Key& key) = 0;
+  virtual std::vector<float> get(const Key& key) = 0;
+  virtual void end_iteration() = 0;
+  virtual std::optional<Range> next_range() = 0;
   std::vector<std::string> keys() const;
-  std::uint32_t rank() const { return worker_.value(); }
-  std::uint32_t workers() const { return site_.workers(); }
+  virtual std::uint32_t rank() const = 0;
+  virtual std::uint32_t workers() const = 0;
   std::int64_t iterations() const { return iterations_; }
-  void compute(Duration time);
+  virtual void compute(Duration time) = 0;
 
-  void wait(const Handle::State& handle);
-  /// The user's loop has ended.
-  void close();
+  virtual void wait(const Handle::State& handle) = 0;
+  /// Completes the pushes that are acknowledged.
+  virtual void poll() = 0;
+  /// Calls what waits for handles that are done. Each call of the store ends with it.
+  void call_back();
+  /// The user's loop has ended by itself: ends its iteration, and leaves the run. Pulls whose
+  /// handles were not waited for are dropped. Throws Ended and StoreError.
+  virtual void close() = 0;
 
- private:
-  struct StoredKey : PlacedKey {
+ protected:
+  struct StoredKey {
+    std::size_t number = 0;  // in the order of init()
+    Shape shape;
     std::int64_t pushed_in = -1;  // the latest iteration with a push
   };
-  struct Pull {
-    const StoredKey* key = nullptr;
-    float* out = nullptr;
-    std::shared_ptr<Handle::State> handle;
-  };
 
-  /// Calls the worker; throws Ended if the loop is over.
-  UserAnswer call(UserCall call);
-  void declare();
-  /// Begins an iteration unless one is under way.
-  void begin();
-  /// The first iteration has begun: finds the places of the keys.
-  void place();
+  /// The optimizer that the loop has set fits the store. Throws StoreError.
+  virtual void check(const plan::Optimizer& /*optimizer*/) const {}
   /// The key, in an iteration in which it was not pushed: ends the present one if it was. Throws
   /// StoreError for an unknown key, or a `shape` that is not the key's.
   StoredKey& take(const Key& key, const char* what, const Shape* shape);
-  void complete_pulls();
-  /// The gradients of a block in this iteration: zeros at first.
-  Blob& gradient_of(BlockId id);
-  /// Hands the gradients of a layer to the worker.
-  void push_layer(int layer);
-  static void complete(Handle::State& handle);
+  /// Whether the key was pushed in this iteration.
+  bool was_pushed(const Key& key) const;
+  void complete(Handle::State& handle);
+  static Handle handle_of(std::shared_ptr<Handle::State> state) { return Handle(std::move(state)); }
 
-  StoreSite& site_;
-  const WorkerId worker_;
-  const std::shared_ptr<UserLoop> loop_;
   Declarations declarations_;
-  bool declared_ = false;
-  std::map<std::string, StoredKey, std::less<>> keys_;
-
-  std::shared_ptr<const Job> job_;  // null before the first iteration
-  std::vector<std::size_t> keys_of_layer_;
-
+  bool has_begun_ = false;       // the first iteration
   std::int64_t iterations_ = 0;  // that have ended
-  // The iteration; only while iterating_:
-  bool iterating_ = false;
-  bool range_taken_ = false;
-  UserAnswer begun_;
-  std::vector<Blob> gradients_;  // by block; empty: none yet, or handed over
-  std::vector<std::size_t> pushed_of_layer_;
 
-  std::vector<Pull> pulls_;                             // not done
-  std::vector<std::shared_ptr<Handle::State>> pushes_;  // not done
+ private:
+  std::map<std::string, StoredKey, std::less<>> keys_;
+  std::deque<std::function<void()>> due_;  // for call_back()
 };
 
 }  // namespace leeway::kv

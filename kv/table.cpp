@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <iterator>
 #include <mutex>
 #include <set>
 #include <utility>
@@ -126,7 +127,8 @@ class NumberedSamples final : public Dataset {
 
 }  // namespace
 
-Expected<std::vector<plan::Layer>> table_layers(const std::vector<TableKey>& keys) {
+Expected<std::vector<plan::Layer>> table_layers(const std::vector<TableKey>& keys,
+                                                Grouping grouping) {
   if (keys.empty()) return Error{"the store has no keys; call init() before push() and pull()"};
   std::set<std::string_view> names;
   for (const TableKey& key : keys) {
@@ -138,7 +140,7 @@ Expected<std::vector<plan::Layer>> table_layers(const std::vector<TableKey>& key
   std::vector<plan::Layer> layers;
   for (std::size_t begin = 0, end = 0; begin < keys.size(); begin = end) {
     std::size_t bytes = bytes_of(keys[end++]);
-    if (bytes < limits::kSmallTensorBytes)
+    if (grouping == Grouping::small_keys && bytes < limits::kSmallTensorBytes)
       while (end < keys.size() && end - begin < kGroupKeys &&
              bytes_of(keys[end]) < limits::kSmallTensorBytes &&
              bytes + bytes_of(keys[end]) <= kGroupBytes)
@@ -147,9 +149,22 @@ Expected<std::vector<plan::Layer>> table_layers(const std::vector<TableKey>& key
         plan::CustomLayer{kLayer, text_of(std::span(keys).subspan(begin, end - begin))});
   }
   if (layers.size() > limits::kMaxBuckets)
-    return Error{concat("the store has more than ", limits::kMaxBuckets,
-                        " keys of 16 KiB or more; join some of them")};
+    return Error{
+        concat("the store has more than ", limits::kMaxBuckets, " keys",
+               grouping == Grouping::none ? " with assign_gradients()" : " of 16 KiB or more",
+               "; join some of them")};
   return layers;
+}
+
+std::vector<TableKey> table_keys(const std::vector<plan::Layer>& layers) {
+  std::vector<TableKey> all;
+  for (const plan::Layer& layer : layers) {
+    const auto* custom = std::get_if<plan::CustomLayer>(&layer);
+    if (!custom || custom->name != kLayer) continue;
+    auto keys = keys_of(custom->arguments);
+    if (keys) std::ranges::move(*keys, std::back_inserter(all));
+  }
+  return all;
 }
 
 std::map<std::string, PlacedKey> place_keys(const Model& model, const Layout& layout) {
@@ -177,6 +192,17 @@ plan::DataSource numbered_samples(std::int64_t samples) {
                      std::make_shared<NumberedSamples>(1)};
   });
   return plan::CustomData{name};
+}
+
+bool register_numbered_samples(const plan::DataSource& source) {
+  const auto* custom = std::get_if<plan::CustomData>(&source);
+  if (!custom || !custom->name.starts_with(kData)) return false;
+  std::int64_t samples = 0;
+  std::string_view text = std::string_view(custom->name).substr(kData.size());
+  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), samples);
+  if (error != std::errc() || rest != text.data() + text.size() || samples < 1) return false;
+  numbered_samples(samples);
+  return true;
 }
 
 void register_tables() {

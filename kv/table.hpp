@@ -2,7 +2,8 @@
 // Table: the keys of a store as the parameters of a model, which no layer computes.
 //
 // Each large key is a separate layer; small keys share one, in their order. A push of a large key
-// can therefore leave at once, and thousands of small keys travel together.
+// can therefore leave at once, and thousands of small keys travel together. A layer is pushed as a
+// whole: where zeros are no neutral gradient, each key is a separate layer.
 #include <cstdint>
 #include <map>
 #include <string>
@@ -35,15 +36,24 @@ struct PlacedKey {
   std::vector<TablePiece> pieces;
 };
 
+enum class Grouping : std::uint8_t { small_keys, none };
+
 /// Model layers with these keys as parameters, in their order. Errors: no key, too many, a key
 /// that is empty or listed twice.
-Expected<std::vector<plan::Layer>> table_layers(const std::vector<TableKey>& keys);
+Expected<std::vector<plan::Layer>> table_layers(const std::vector<TableKey>& keys,
+                                                Grouping grouping);
+
+/// The keys of such layers; none for others.
+std::vector<TableKey> table_keys(const std::vector<plan::Layer>& layers);
 
 /// The places of all keys, by name.
 std::map<std::string, PlacedKey> place_keys(const Model& model, const Layout& layout);
 
-/// Data of which only the numbers of the samples are leased. `samples`: per epoch.
+/// Data of which only the numbers of the samples are leased, and makes it known to this process.
+/// `samples`: per epoch.
 plan::DataSource numbered_samples(std::int64_t samples);
+/// Makes such data of a plan known to this process; false if the plan has other data.
+bool register_numbered_samples(const plan::DataSource& source);
 
 /// Makes the layers and the data of plans for stores known to this process. May be called again.
 void register_tables();

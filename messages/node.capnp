@@ -72,6 +72,7 @@ struct NodeEnvelope $Cpp.namespace("leeway") $root(decode = "decode_node") {
     measured @37 :Measured;
     load @38 :Load;
     loaded @39 :Loaded;
+    declare @40 :Declare;
   }
 }
 
@@ -94,6 +95,7 @@ struct Ask $checked $blobs(all = "initial_weights") {
   checkpoints @9 :Checkpoints;
   resumed @10 :Resumed;
   traceMessages @11 :Bool;  # the program wants messages
+  userLoops @13 :Bool;  # each worker computes in a loop of its own process; see Declare
 
   struct Checkpoints {
     # Where the shards write.
@@ -343,6 +345,15 @@ struct Measured {
   roundTripNs @2 :Int64 $type(Common.duration);  # the smallest of several
   bytesPerSecond @3 :Float64 $finite;  # of large tensors
   sharedMemory @4 :Bool;
+}
+
+struct Declare $blobs(all = "values") {
+  # worker process -> launcher. The loop of a worker has initialised its keys. The blobs are their
+  # values, by parameter of the plan's model; only those of worker 0 are used. Answered with Refused
+  # if the plan does not fit; otherwise the program of the job calls the process.
+  worker @0 :UInt32 $type(Common.worker);
+  name @1 :Text;  # the address on which the process listens
+  plan @2 :Data $type(name = "Message");  # a Plan of the job, as this process wants it
 }
 
 struct Load $blobs(each = ["content"]) {

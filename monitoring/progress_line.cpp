@@ -21,7 +21,7 @@ ProgressLine::ProgressLine(const Job& job, std::ostream& out)
       terminal_(isatty(STDERR_FILENO) == 1),
       data_size_(job.data.train->size()),
       epochs_(job.plan.stop.epochs),
-      has_losses_(!job.cost_only),
+      has_losses_(job.has_losses()),
       adaptive_(job.consistency->has_moving_bound()) {
   const auto bound = job.consistency->largest_bound();
   // A worker's clock is i + 1 after it has pushed iteration i.

@@ -62,7 +62,7 @@ RunFolder::RunFolder(std::string folder, const Job& job, std::unique_ptr<FolderL
       name_(job.plan.name),
       metadata_(weights_metadata(job.plan, job.data.preprocessing.get())),
       classes_(job.data.train->classes() > 0),
-      has_losses_(!job.cost_only),
+      has_losses_(job.has_losses()),
       adaptive_(job.consistency->has_moving_bound()),
       metrics_(path("metrics.jsonl")),
       train_{.name = "training"},

@@ -18,7 +18,7 @@ namespace {
 
 /// Null if the run computed no gradients or was never evaluated.
 const EvaluationResult* final_evaluation(const Job& job, const RunReport& totals) {
-  if (job.cost_only || totals.evaluations.empty() || !totals.evaluations.back().final)
+  if (!job.has_losses() || totals.evaluations.empty() || !totals.evaluations.back().final)
     return nullptr;
   return &totals.evaluations.back();
 }
@@ -329,7 +329,7 @@ std::string result_json(const Job& job, const RunReport& totals) {
   json["version_lag"] = totals.version_lags;
   json["evaluations"] = nlohmann::ordered_json::array();
   for (const auto& result : totals.evaluations) {
-    if (job.cost_only) break;
+    if (!job.has_losses()) break;
     nlohmann::ordered_json entry{{"seconds", (result.now - Instant{}).seconds()},
                                  {"samples_trained", result.samples_trained},
                                  {"test_loss", result.loss}};

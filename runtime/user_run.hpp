@@ -9,7 +9,7 @@
 namespace leeway {
 
 struct UserRun {
-  std::shared_ptr<UserLoops> loops;   // of this process's workers
+  std::shared_ptr<UserLoops> loops;   // of this process's workers; null: it has none
   std::vector<Blob> initial_weights;  // per parameter
 };
 

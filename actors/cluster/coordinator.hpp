@@ -336,6 +336,9 @@ class Coordinator {
   void call_later(Node& node);
   void call_lost_nodes();
   void called_again(std::size_t index, const Expected<PeerId>& peer);
+  /// The missing workers that a node at this address may take. A worker whose user computes stays
+  /// with its process.
+  std::set<WorkerId> missing_for(const std::string& name) const;
   /// The missing workers that a lost node takes when it runs again.
   std::set<WorkerId> missing_for(const Node& node) const;
 

@@ -65,7 +65,7 @@ bool Coordinator::answer(Offer& offer) {
   // The loss of an earlier process at its address will be noticed soon.
   const bool has_twin = std::ranges::any_of(
       nodes_, [&](const Node& node) { return node.name == offer.name && node.takes_part(); });
-  auto workers = missing();
+  auto workers = missing_for(offer.name);
   const bool is_wanted = !workers.empty() || lacks_standby() || separates_replicas();
   if (is_wanted && !has_twin) {
     take_in(offer, std::move(workers));
@@ -182,8 +182,18 @@ bool Coordinator::is_wanted(const Node& node) const {
          std::ranges::any_of(placement_.shards, is_like);
 }
 
-std::set<WorkerId> Coordinator::missing_for(const Node& node) const {
+std::set<WorkerId> Coordinator::missing_for(const std::string& name) const {
   auto workers = missing();
+  if (!ask_.user_loops) return workers;
+  std::erase_if(workers, [&](WorkerId worker) {
+    const NodeIndex home = homes_[worker.value()];
+    return home == kNowhere || nodes_[home.value()].name != name;
+  });
+  return workers;
+}
+
+std::set<WorkerId> Coordinator::missing_for(const Node& node) const {
+  auto workers = missing_for(node.name);
   std::erase_if(workers, [&](WorkerId worker) {
     const NodeIndex home = homes_[worker.value()];
     if (home == kNowhere) return false;

@@ -314,12 +314,12 @@ std::vector<NodeHost::HostedActor> NodeHost::hosted() const {
   return actors;
 }
 
-bool NodeHost::has_replica() const {
-  const auto actors = hosted();
-  return std::ranges::any_of(actors, [&](const HostedActor& one) {
-    return one.actor.kind == RoleKind::shard ||
-           (one.actor.kind == RoleKind::standby && host_.lives(one.actor));
-  });
+std::vector<Address> NodeHost::replicas() const {
+  std::vector<Address> actors;
+  for (const auto& [actor, launch] : hosted())
+    if (actor.kind == RoleKind::shard || (actor.kind == RoleKind::standby && host_.lives(actor)))
+      actors.push_back(actor);
+  return actors;
 }
 
 void NodeHost::add_node(NodeIndex node, const std::string& name) {

@@ -87,8 +87,8 @@ class NodeHost final : public ActorHostEvents {
   std::uint32_t launch_of(Address actor) const;
   /// The workers, shards and standbys that are placed here, and have been launched.
   std::vector<HostedActor> hosted() const;
-  /// True if a shard is placed here, or a standby lives here, which may have to take over.
-  bool has_replica() const;
+  /// The shards that are placed here, and the standbys that live here.
+  std::vector<Address> replicas() const;
   /// Number of refused messages.
   std::uint64_t refused() const { return refused_; }
 

@@ -29,7 +29,7 @@ Cost Evaluation::cost(int) const {
 
 void Evaluation::run(int part) {
   // With costs only, gradients are zero and the weights never change.
-  if (job_->cost_only || !error_.empty()) return;
+  if (!job_->has_losses() || !error_.empty()) return;
   try {
     evaluate(part);
   } catch (const std::exception& error) {

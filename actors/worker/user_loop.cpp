@@ -6,23 +6,36 @@
 
 namespace leeway {
 
+// ---- the user's thread ----
+
 UserAnswer UserLoop::call(UserCall call) {
   std::unique_lock lock(mutex_);
-  if (over_) return {.over = *over_};
+  if (over_) return *over_;
   LW_CHECK(!waiting_, "one thread calls at a time");
   call_ = std::move(call);
   waiting_ = true;
+  may_run_ = !simulated_;
   changed_.notify_all();
-  changed_.wait(lock, [&] { return answer_ || over_; });
+  changed_.wait(lock, [&] { return (answer_ && may_run_) || over_; });
   waiting_ = false;
   if (answer_) return *std::exchange(answer_, std::nullopt);
-  return {.over = *over_};
+  return *over_;
 }
+
+void UserLoop::finished() {
+  std::lock_guard lock(mutex_);
+  finished_ = true;
+  changed_.notify_all();
+}
+
+// ---- the worker ----
 
 void UserLoop::wait() {
   if (const auto start = std::exchange(start_, nullptr)) start();
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return call_ || over_; });
+  may_run_ = true;
+  changed_.notify_all();
+  changed_.wait(lock, [&] { return call_ || is_over(); });
 }
 
 std::optional<UserCall> UserLoop::take() {
@@ -39,15 +52,19 @@ void UserLoop::answer(UserAnswer answer) {
   changed_.notify_all();
 }
 
-void UserLoop::end(const std::string& why) {
-  std::lock_guard lock(mutex_);
-  if (!over_) over_ = why;
-  changed_.notify_all();
+void UserLoop::end_and_wait(End what, const std::string& why) {
+  end(what, why);
+  if (!simulated_) return;
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&] { return is_over(); });
 }
 
-bool UserLoop::is_over() const {
+// ---- both ----
+
+void UserLoop::end(End what, const std::string& why) {
   std::lock_guard lock(mutex_);
-  return over_.has_value();
+  if (!over_) over_ = UserAnswer{.over = why, .lost = what == End::worker};
+  changed_.notify_all();
 }
 
 }  // namespace leeway

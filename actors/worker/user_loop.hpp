@@ -1,15 +1,18 @@
 #pragma once
 // UserLoop: where the thread of a program's own training loop meets the worker that acts for it.
 //
-// One of the two runs at a time. The user's thread computes until it calls; the worker handles the
-// call, and lets the thread continue when what the call waits for is there. To the worker, the time
-// until the next call is a computation of one part, so stragglers slow it down, and a simulator
-// runs it in its place in virtual time.
+// The user's thread computes until it calls. The worker handles the call, and answers when the
+// weights or samples that the call waits for have arrived. To the worker, the time until the next
+// call is a computation of one part: stragglers slow it down, and a simulator gives it its place in
+// virtual time. In a simulation the thread only runs within that computation, so one loop runs at a
+// time.
 //
-// Either side may end the loop. The other one is then let go, and further calls return at once.
+// Either side may end the loop. The other one then continues, and further calls return at once.
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -38,15 +41,16 @@ struct UserCall {
     close,    // the worker is to leave the run
   };
   Kind kind = Kind::begin;
-  Iteration iteration;          // of push and finish: that of the latest begin
-  std::vector<int> layers;      // whose gradients are complete
-  std::vector<Blob> gradients;  // of push and finish, by block
-  Duration time;                // of compute
+  Iteration iteration;                // of push and finish: that of the latest begin
+  std::vector<int> layers;            // whose gradients are complete
+  std::map<BlockId, Blob> gradients;  // of push and finish: of all blocks of these layers
+  Duration time;                      // of compute
 };
 
 struct UserAnswer {
   /// Not empty: the loop is over, and this is why.
   std::string over;
+  bool lost = false;  // it is over because its worker has ended, and not the run
   // Of begin:
   Iteration iteration;
   LeasedIteration leased;
@@ -55,36 +59,55 @@ struct UserAnswer {
 
 class UserLoop {
  public:
+  /// `start`: starts the user's thread at the first wait(); null if it runs already. `simulated`:
+  /// the thread only runs within wait() and end_and_wait().
+  explicit UserLoop(bool simulated = false, std::function<void()> start = nullptr)
+      : simulated_(simulated), start_(std::move(start)) {}
+
   // ---- the user's thread ----
 
   /// Waits for the answer.
   UserAnswer call(UserCall call);
+  /// The clock below which the shards have acknowledged the pushes of all iterations.
+  Clock acknowledged() const { return Clock(acknowledged_.load(std::memory_order_relaxed)); }
+  /// The user's thread makes no more calls.
+  void finished();
 
   // ---- the worker ----
 
-  /// Waits until the user's thread has called, or the loop is over. The first time, calls `start`
-  /// before.
+  /// Lets the user's thread run until it calls, or the loop is over.
   void wait();
   /// The call that wait() has waited for; none if the loop is over. It is still to be answered.
   std::optional<UserCall> take();
-  void set_start(std::function<void()> start) { start_ = std::move(start); }
-  /// Lets the user's thread continue, which waits for an answer.
   void answer(UserAnswer answer);
+  void set_acknowledged(Clock clock) {
+    acknowledged_.store(clock.value(), std::memory_order_relaxed);
+  }
+  enum class End : std::uint8_t { run, worker };
+  /// end(), and in a simulation waits until the user's thread has finished.
+  void end_and_wait(End what, const std::string& why);
 
   // ---- both ----
 
-  /// Answers this call and all later ones with `why`. Without effect if the loop is over.
-  void end(const std::string& why);
-  bool is_over() const;
+  /// Answers this call and all later ones with `why`. `what` has ended. Without effect if the loop
+  /// is over.
+  void end(End what, const std::string& why);
 
  private:
+  /// In a simulation the loop is over when its thread has finished.
+  bool is_over() const { return over_ && (!simulated_ || finished_ || start_); }
+
+  const bool simulated_;
+  std::function<void()> start_;  // null: it runs, or has run
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::optional<UserCall> call_;  // not taken yet
-  bool waiting_ = false;          // the user's thread
+  bool waiting_ = false;          // the user's thread, for its answer
   std::optional<UserAnswer> answer_;
-  std::optional<std::string> over_;
-  std::function<void()> start_;
+  bool may_run_ = true;  // the user's thread, when it is answered
+  std::optional<UserAnswer> over_;
+  bool finished_ = false;
+  std::atomic<std::int64_t> acknowledged_{0};
 };
 
 /// The loops of a process's workers.

@@ -42,7 +42,7 @@ UserWorker::UserWorker(std::shared_ptr<const Job> job, WorkerId id, std::uint32_
     : WholeWorker(std::move(job), id, launch), loop_(job_->user_loops->begin(job_, id, launch)) {}
 
 UserWorker::~UserWorker() {
-  loop_->end("its worker has ended");
+  loop_->end_and_wait(UserLoop::End::worker, "its worker has ended");
 }
 
 // ---- membership ----
@@ -50,6 +50,12 @@ UserWorker::~UserWorker() {
 void UserWorker::started(Iteration iteration, Outbox& out) {
   WholeWorker::started(iteration, out);
   if (!work_ && !call_ && !is_over_) listen(out);
+}
+
+void UserWorker::on_link(Address peer, Outbox& out) {
+  Participant::on_link(peer, out);
+  if (peer == kScheduler && leaves_ && state_ != State::stopped)
+    send(kScheduler, msg::Leave{id_}, out);
 }
 
 void UserWorker::forget() {
@@ -61,7 +67,7 @@ void UserWorker::stop_if_done(Outbox& out) {
   if ((iterating_ && !dropped_) || !parameters_.all_acknowledged()) return;
   if (std::exchange(iterating_, false)) count_iteration(pushed_.iteration, 0, out);
   say_stopped(out);
-  loop_->end("the run has ended");
+  loop_->end_and_wait(UserLoop::End::run, "the run has ended");
 }
 
 // ---- the user's thread ----
@@ -77,8 +83,21 @@ void UserWorker::answer(UserAnswer answer, Outbox& out) {
   listen(out);
 }
 
+template <class Call>
+void UserWorker::ending_loop_if_it_fails(Call call) {
+  try {
+    call();
+  } catch (const std::exception& error) {
+    loop_->end_and_wait(UserLoop::End::worker, error.what());
+    throw;
+  }
+}
+
 void UserWorker::on_part(Work& work, int, Outbox& out) {
-  if (&work != work_.get()) return;
+  if (&work == work_.get()) ending_loop_if_it_fails([&] { turn_over(work, out); });
+}
+
+void UserWorker::turn_over(Work& work, Outbox& out) {
   const bool was_time = dynamic_cast<UserTime*>(&work);
   work_.reset();
   if (was_time) return answer({}, out);
@@ -121,6 +140,11 @@ void UserWorker::leave_if_closed(Outbox& out) {
 // ---- the iteration ----
 
 void UserWorker::advance(Outbox& out) {
+  ending_loop_if_it_fails([&] { take_steps(out); });
+}
+
+void UserWorker::take_steps(Outbox& out) {
+  loop_->set_acknowledged(acknowledged());
   if (state_ == State::joining || state_ == State::stopped) return;
   leave_if_closed(out);
   if (waits_for(UserCall::Kind::flush) && parameters_.all_acknowledged()) answer({}, out);
@@ -155,8 +179,8 @@ void UserWorker::push_layers(UserCall& call, Outbox& out) {
     if (dropped_ || layers_pushed_[static_cast<std::size_t>(layer)]) continue;
     layers_pushed_[static_cast<std::size_t>(layer)] = true;
     parameters_.push_layer(
-        pushed_, layer, versions_,
-        [&](BlockId id) { return std::move(call.gradients[id.value()]); }, out);
+        pushed_, layer, versions_, [&](BlockId id) { return std::move(call.gradients.at(id)); },
+        out);
     fail_if_planned<plan::Killed>(pushed_.iteration, "is killed");
   }
 }

@@ -4,8 +4,8 @@
 //   user's thread: begin -> computes -> push ... -> finish -> begin -> ...
 //
 // `begin` is answered when the iteration has samples and its weights have arrived. Pushes leave at
-// once, and nothing waits for them except `flush`. After `close`, or when the run stops between two
-// iterations, the loop is over.
+// once, and only `flush` waits for their acknowledgements. After `close`, or when the run stops
+// between two iterations, the loop is over. If the worker fails, so does the loop.
 //
 // The weights of the next iteration are pulled when the user finishes one, before it asks for them.
 #include <memory>
@@ -22,6 +22,7 @@ class UserWorker final : public WholeWorker {
   ~UserWorker() override;
 
   void on_part(Work& work, int part, Outbox& out) override;
+  void on_link(Address peer, Outbox& out) override;
 
  private:
   void started(Iteration iteration, Outbox& out) override;
@@ -29,8 +30,15 @@ class UserWorker final : public WholeWorker {
   void forget() override;
   bool is_iterating() const override { return iterating_; }
 
+  template <class Call>
+  void ending_loop_if_it_fails(Call call);
+  /// advance(), which also ends the loop if it fails.
+  void take_steps(Outbox& out);
+
   /// Lets the user's thread run until its next call.
   void listen(Outbox& out);
+  /// The user's thread has called, or the time that it has asked for is over.
+  void turn_over(Work& work, Outbox& out);
   void answer(UserAnswer answer, Outbox& out);
   /// Handles a call that has just been made.
   void handle(UserCall& call, Outbox& out);

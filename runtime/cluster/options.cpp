@@ -62,6 +62,11 @@ Expected<Transport> parse_transport(const std::string& text) {
   return Error{concat("--transport: \"", text, "\" is not known; give auto, tcp or shm")};
 }
 
+std::string name_of(Transport transport) {
+  if (transport == Transport::automatic) return "auto";
+  return transport == Transport::tcp ? "tcp" : "shm";
+}
+
 Expected<Duration> parse_silence(const std::string& text) {
   const auto time = time_between(text, 0.05, 600);
   if (time) return *time;

@@ -25,6 +25,7 @@ Expected<std::vector<std::string>> parse_nodes(const std::string& text);
 Expected<std::vector<std::string>> nodes_from_file(const std::string& path);
 /// "auto", "tcp" or "shm".
 Expected<Transport> parse_transport(const std::string& text);
+std::string name_of(Transport transport);
 /// "2s", "500ms".
 Expected<Duration> parse_silence(const std::string& text);
 /// "30s", "10min".

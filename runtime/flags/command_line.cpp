@@ -8,6 +8,7 @@
 #include "plan/old_names.hpp"
 #include "runtime/checkpoints.hpp"
 #include "runtime/cluster/node_programs.hpp"
+#include "runtime/flags/command_line.hpp"
 #include "runtime/flags/flags.hpp"
 #include "runtime/flags/option.hpp"
 #include "runtime/flags/plan_file.hpp"
@@ -46,6 +47,18 @@ std::vector<std::string> rename_old_flags(const std::string& program, int argc, 
 }
 
 }  // namespace
+
+std::size_t leading_flags(const Scenario& scenario, const std::vector<std::string>& words) {
+  Flags flags;
+  CLI::App app;
+  add_flags(app, flags, scenario.plan());
+  std::size_t word = 0;
+  while (word < words.size() && words[word].starts_with('-')) {
+    const auto* const flag = app.get_option_no_throw(words[word]);  // null with =VALUE
+    word += flag && flag->get_items_expected_max() > 0 ? 2 : 1;
+  }
+  return std::min(word, words.size());
+}
 
 CommandLine parse(const Scenario& scenario, int argc, char** argv) {
   CommandLine line{scenario.plan(), {}, std::nullopt};

@@ -131,7 +131,9 @@ std::vector<NodeHost::HostedActor> SimulatedAgent::hosted() const {
   return part()->node().hosted();
 }
 
-bool SimulatedAgent::has_replica() const { return part()->node().has_replica(); }
+bool SimulatedAgent::has_replica() const {
+  return !part()->node().replicas().empty();
+}
 
 void SimulatedAgent::end_job(const std::string&) {
   require(bool(reserved_), "ends a job twice");

@@ -36,8 +36,14 @@ class NodeLosses {
 
  private:
   void observe(const Event& event) {
-    if (const auto* lost = event.as<event::PrimaryLost>()) lacking_.insert(lost->shard);
-    if (const auto* lost = event.as<event::StandbyLost>()) lacking_.insert(lost->shard);
+    if (const auto* lost = event.as<event::PrimaryLost>()) {
+      lacking_.insert(lost->shard);
+      unnoticed_.erase(address_of(lost->shard));
+    }
+    if (const auto* lost = event.as<event::StandbyLost>()) {
+      lacking_.insert(lost->shard);
+      unnoticed_.erase(standby_of(lost->shard));
+    }
     if (const auto* seeded = event.as<event::StandbyInSync>()) lacking_.erase(seeded->shard);
     if (!std::exchange(has_begun_, true)) look_later();
   }
@@ -58,7 +64,8 @@ class NodeLosses {
   }
   void look() {
     const Instant now = simulation_->now();
-    const bool may_be_lost = now >= quiet_until_ && lacking_.empty() && !is_any_leaving();
+    const bool may_be_lost =
+        now >= quiet_until_ && lacking_.empty() && unnoticed_.empty() && !is_any_leaving();
     if (may_be_lost ? rng_.one_in(3) : !rng_.one_in(4)) return;
     const std::uint32_t node = between(rng_, 1, simulation_->last_node());
     const SimulatedAgent& process = simulation_->node(node);
@@ -68,11 +75,15 @@ class NodeLosses {
     ++losses_;
     if (!may_be_lost) return leave(node);
     const double lasts = some(rng_.one_in(2) ? 1 : 8);
-    if (rng_.one_in(8))
+    if (rng_.one_in(8)) {
       leave(node);
-    else
-      simulation_->inject(fault_of(node, lasts));
-    // The loss must be noticed before the next one.
+    } else {
+      const plan::Fault fault = fault_of(node, lasts);
+      if (std::holds_alternative<plan::Crash>(fault.kind))
+        for (const Address actor : process.part()->node().replicas()) unnoticed_.insert(actor);
+      simulation_->inject(fault);
+    }
+    // A silence must be noticed before the next loss. Its messages under way hide a crash longer.
     quiet_until_ = now + time_of(lasts + 5 * silence_, 1);
   }
   void leave(std::uint32_t number) {
@@ -112,7 +123,8 @@ class NodeLosses {
 
   const double silence_;  // limit, in seconds
   Rng rng_;
-  std::set<ShardId> lacking_;  // shards without a standby in sync
+  std::set<ShardId> lacking_;    // shards without a standby in sync
+  std::set<Address> unnoticed_;  // replicas whose process has crashed
   bool has_begun_ = false;
   Instant quiet_until_;
   std::uint64_t losses_ = 0;

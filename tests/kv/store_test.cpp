@@ -2,9 +2,12 @@
 #include "kv.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <catch2/catch.hpp>
+#include <chrono>
 #include <cmath>
 #include <set>
+#include <thread>
 
 #include "core/text.hpp"
 
@@ -172,6 +175,19 @@ TEST_CASE("misuse is refused with the key and the remedy") {
                store.init("w", {x, {0, 3}});
              }),
              Contains("the shape 0x3 is empty"));
+  CHECK_THAT(error_of([&](Store& store) {
+               init(store);
+               store.next_range();
+             }),
+             Contains("next_range: the run has no samples to lease"));
+  // Loops that end before their first iteration.
+  CHECK_THAT(error_of([&](Store& store) {
+               if (store.rank() == 0) init(store);
+             }),
+             Contains("worker 1 has not initialised key \"w\" of worker 0"));
+  CHECK_THAT(error_of([](Store&) {}), Contains("has no keys"));
+  CHECK_THAT(error_of(init, {.workers = 2, .run = {.resume = "run", .quiet = true}}),
+             Contains("a loop cannot be resumed"));
 }
 
 TEST_CASE("an exception of one loop ends its worker, and is thrown at the end") {
@@ -259,6 +275,38 @@ TEST_CASE("thousands of small keys travel in groups, and each gets its own gradi
   }
 }
 
+TEST_CASE("keys of a group without a push keep their values, also in blocks without any push") {
+  // 257 scalars have two blocks, or 4 keys of 10 KiB one each.
+  const auto [keys, floats] = GENERATE(table<int, std::int64_t>({{257, 1}, {4, 2560}}));
+  const Loop loop = [keys = keys, floats = floats](Store& store) {
+    std::vector<float> values(static_cast<std::size_t>(floats), 5.0f);
+    for (int key = 0; key < keys; ++key) store.init(key, {values.data(), {floats}});
+    for (int key : {1, keys - 1}) {
+      store.push(key, {values.data(), {floats}});
+      store.end_iteration();
+    }
+  };
+  const Result result = simulate(loop, {.workers = 2});
+  REQUIRE(result.error == "");
+  for (int key = 0; key < keys; ++key)
+    CHECK(result.weight(std::to_string(key))[0] == (key == 1 || key == keys - 1 ? 15 : 5));
+}
+
+TEST_CASE("assigned keys without a push keep their values") {
+  const Loop loop = [](Store& store) {
+    const float values[] = {1, 2};
+    store.init("a", {&values[0], {}});
+    store.init("b", {&values[1], {}});
+    store.set_optimizer(assign_gradients());
+    const float next = 7;
+    if (store.rank() == 0) store.push("b", {&next, {}});
+    store.end_iteration();
+  };
+  const Result result = simulate(loop, {.workers = 2, .consistency = plan::Bsp{}});
+  CHECK(result.weight("a")[0] == 1);
+  CHECK(result.weight("b")[0] == 7);
+}
+
 TEST_CASE("optimizers take the mean over the workers of a round") {
   float w = 10;
   const Loop loop = [&](Store& store) {
@@ -315,6 +363,71 @@ TEST_CASE("handles are done when their pull or push is, and continue in order") 
   };
   CHECK(simulate(loop, {.workers = 1}).error == "");
   CHECK(run(loop, {.workers = 1}).error == "");
+}
+
+TEST_CASE("a push is done without a wait when the shards have acknowledged it") {
+  const auto policy = GENERATE(from_range(kPolicies));
+  const Loop loop = [](Store& store) {
+    float one = 1;
+    store.init("w", {&one, {}});
+    const Handle push = store.push("w", {&one, {}});
+    int calls = 0;
+    Handle(push).then([&] { ++calls; });
+    store.end_iteration();
+    for (int i = 0; !push.done(); ++i) {
+      if (i == 100000) throw std::runtime_error("the push is never done");
+      store.compute(milliseconds(1));
+      if (!push.done()) std::this_thread::yield();
+    }
+    store.end_iteration();
+    if (calls != 1) throw std::runtime_error("not called once");
+  };
+  CHECK(simulate(loop, {.workers = 3, .consistency = policy}).error == "");
+}
+
+TEST_CASE("callbacks may call the store, and a push may take its gradient from a view") {
+  const Loop loop = [](Store& store) {
+    float one = 1;
+    store.init("a", {&one, {}});
+    store.init("b", {&one, {}});
+    float a = 0, b = 0;
+    store.pull("a", {&a, {}}).then([&] {
+      store.push("a", {&a, {}});
+      store.pull("b", {&b, {}});
+    });
+    store.push("b", {&one, {}});       // the pull is done before
+    store.push("b", store.view("a"));  // ends the iteration
+    store.end_iteration();
+    if (store.get("a") != std::vector<float>{2}) throw std::runtime_error("wrong a");
+    if (store.get("b") != std::vector<float>{4}) throw std::runtime_error("wrong b");
+  };
+  CHECK(simulate(loop, {.workers = 1}).error == "");
+  CHECK(run(loop, {.workers = 1}).error == "");
+}
+
+TEST_CASE("in a simulation, one loop runs at a time, also while it ends") {
+  std::atomic<int> running = 0;
+  std::atomic<bool> together = false;
+  Options options = line_options();
+  options.faults = {crashes(worker(2), at_seconds(0.03), 0.02)};
+  const auto busy = [&] {
+    if (++running > 1) together = true;
+    std::this_thread::sleep_for(std::chrono::microseconds(200));
+    --running;
+  };
+  const Loop loop = [&](Store& store) {
+    float w[2] = {};
+    busy();
+    store.init("line", {w, {2}});
+    while (store.next_range()) {
+      busy();
+      store.push("line", {w, {2}});
+      busy();
+    }
+    busy();
+  };
+  CHECK(simulate(loop, options).samples_trained == 3000);
+  CHECK_FALSE(together);
 }
 
 TEST_CASE("calls after the last sample end the loop") {

@@ -97,6 +97,16 @@ class Process {
     pid_ = -1;
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   }
+  /// The processes that this one has started, by the kernel's list.
+  std::vector<pid_t> children() const {
+    std::vector<pid_t> all;
+    for (const auto& thread :
+         std::filesystem::directory_iterator("/proc/" + std::to_string(pid_) + "/task")) {
+      std::istringstream numbers(read_text(thread.path() / "children"));
+      for (pid_t child = 0; numbers >> child;) all.push_back(child);
+    }
+    return all;
+  }
   std::string out() const { return read_text(folder_ / "out"); }
   std::string err() const { return read_text(folder_ / "err"); }
 

@@ -56,8 +56,9 @@ const std::map<std::string, Folders>& arrows() {
         {"kv", programs},
         {"testing", programs},
         {"scenarios", programs},
-        {"cli", programs},
-        {"bench", programs},
+        {"examples", programs + Folders{"kv"}},
+        {"cli", programs + Folders{"kv"}},
+        {"bench", programs + Folders{"kv"}},
         {"tests", programs + Folders{"kv", "testing", "cli", "messages/generator"}},
     };
   }();

@@ -1,0 +1,134 @@
+// Stores: iterations of a loop that computes nothing, on one shard.
+//
+//   kv_bench [--rounds 3] [--seconds 2]
+//
+// mlp:   pulls and pushes the six tensors of an MLP (2.14 MB). A worker reads all weights and
+// writes
+//        its gradients, as in push_pull_bench.
+// small: pulls and pushes one float; an iteration is a round trip.
+// many:  pulls and pushes 10,000 keys of 100 floats (4 MB).
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <map>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "core/text.hpp"
+#include "kv.hpp"
+#include "kv/launch.hpp"
+
+namespace {
+
+using namespace leeway;
+using Clock = std::chrono::steady_clock;
+
+std::vector<Shape> shapes_of(const std::string& name) {
+  if (name == "mlp") return {{784, 512}, {512}, {512, 256}, {256}, {256, 10}, {10}};
+  if (name == "small") return {{}};
+  return std::vector<Shape>(10000, Shape{100});
+}
+
+/// With sixteen accumulators, so that the sum is as fast as reading.
+float sum(const std::vector<float>& values) {
+  constexpr std::size_t kLanes = 16;
+  std::array<float, kLanes> totals{};
+  for (std::size_t i = 0; i + kLanes <= values.size(); i += kLanes)
+    for (std::size_t lane = 0; lane < kLanes; ++lane) totals[lane] += values[i + lane];
+  return std::accumulate(totals.begin(), totals.end(), 0.f);
+}
+
+/// Iterations per second of one worker.
+double measure(kv::Store& store, const std::string& name, double seconds) {
+  const auto shapes = shapes_of(name);
+  std::vector<std::vector<float>> weights, gradients;
+  for (std::size_t key = 0; key < shapes.size(); ++key) {
+    weights.emplace_back(static_cast<std::size_t>(shapes[key].count()), 0.0f);
+    gradients.push_back(weights.back());
+    store.init(static_cast<int>(key), {weights.back().data(), shapes[key]});
+  }
+  const auto iterate = [&] {
+    for (std::size_t key = 0; key < shapes.size(); ++key)
+      store.pull(static_cast<int>(key), {weights[key].data(), shapes[key]});
+    float seen = 0;
+    for (std::size_t key = shapes.size(); key-- > 0;) {
+      std::fill(gradients[key].begin(), gradients[key].end(), 1 + seen * 1e-30f);
+      store.push(static_cast<int>(key), {gradients[key].data(), shapes[key]});
+      seen += sum(weights[key]);
+    }
+    store.end_iteration();
+  };
+  for (int warm = 0; warm < 20; ++warm) iterate();
+  const auto begin = Clock::now();
+  std::chrono::duration<double> passed{};
+  int iterations = 0;
+  for (; passed.count() < seconds; passed = Clock::now() - begin, ++iterations) iterate();
+  return iterations / passed.count();
+}
+
+double in_local(const std::string& name, double seconds) {
+  auto store = kv::Store::create("local");
+  return measure(store, name, seconds);
+}
+
+double on_thread(const std::string& name, double seconds) {
+  double rate = 0;
+  const auto result = kv::run([&](kv::Store& store) { rate = measure(store, name, seconds); },
+                              {.workers = 1, .shards = 1});
+  if (!result.error.empty()) std::cerr << result.error << '\n';
+  return rate;
+}
+
+double in_process(const std::string& name, double seconds, const std::string& transport) {
+  const std::string file =
+      (std::filesystem::temp_directory_path() / concat("kv_bench.", getpid())).string();
+  const int code =
+      kv::launch({.program = "/proc/self/exe",
+                  .arguments = {"--worker", file, "--only", name, "--seconds", concat(seconds)},
+                  .flags = {"--workers", "1", "--shards", "1", "--no-out", "--quiet", "--transport",
+                            transport}});
+  double rate = 0;
+  if (code == 0) std::ifstream(file) >> rate;
+  std::filesystem::remove(file);
+  return rate;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app("Iterations of stores per second");
+  int rounds = 3;
+  double seconds = 2;
+  std::string worker, only;
+  app.add_option("--rounds", rounds, "Interleaved rounds")->capture_default_str();
+  app.add_option("--seconds", seconds, "Of each measurement")->capture_default_str();
+  app.add_option("--only", only, "mlp, small or many");
+  app.add_option("--worker", worker, "Set by kv_bench itself: file for the rate");
+  CLI11_PARSE(app, argc, argv);
+  if (!worker.empty()) {
+    auto store = kv::Store::create("dist_ssp(3)");
+    std::ofstream(worker) << measure(store, only, seconds);
+    return 0;
+  }
+  std::map<std::pair<std::string, std::string>, std::vector<double>> rates;
+  for (int round = 0; round < rounds; ++round)
+    for (const std::string name : {"mlp", "small", "many"}) {
+      if (!only.empty() && only != name) continue;
+      rates[{name, "local"}].push_back(in_local(name, seconds));
+      rates[{name, "thread"}].push_back(on_thread(name, seconds));
+      for (const std::string transport : {"shm", "tcp"})
+        rates[{name, transport}].push_back(in_process(name, seconds, transport));
+    }
+  std::printf("%-6s %-8s %12s  %s\n", "keys", "where", "median", "min to max, iterations/s");
+  for (auto& [where, all] : rates) {
+    std::sort(all.begin(), all.end());
+    std::printf("%-6s %-8s %12.0f  %.0f to %.0f\n", where.first.c_str(), where.second.c_str(),
+                all[all.size() / 2], all.front(), all.back());
+  }
+}

@@ -1,0 +1,14 @@
+#pragma once
+// The types of Store::create().
+#include <string>
+
+#include "core/expected.hpp"
+#include "plan/plan.hpp"
+
+namespace leeway::kv {
+
+/// The policy of "dist_sync" (bsp), "dist_async" (asp), "dist_ssp(3)", "dist_backup(1)" or
+/// "dist_adaptive(1,8)". The error lists the types.
+Expected<plan::Consistency> policy_of(const std::string& type);
+
+}  // namespace leeway::kv

@@ -1,0 +1,359 @@
+#include "kv/launch.hpp"
+
+#include <unistd.h>
+
+#include <sys/wait.h>
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdlib>
+#include <filesystem>
+#include <iostream>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include "cluster/node_name.hpp"
+#include "cluster/process.hpp"
+#include "core/text.hpp"
+#include "kv/launched_worker.hpp"
+#include "kv/store_plan.hpp"
+#include "kv/table.hpp"
+#include "runtime/cluster/children.hpp"
+#include "runtime/cluster/options.hpp"
+#include "runtime/flags/command_line.hpp"
+#include "runtime/interrupt.hpp"
+#include "runtime/scenario.hpp"
+#include "runtime/user_run.hpp"
+
+namespace leeway::kv {
+namespace {
+
+using SteadyClock = std::chrono::steady_clock;
+
+/// The least time between two starts of a worker. It doubles while the worker fails soon.
+constexpr auto kRestartAfter = std::chrono::seconds(1),
+               kMostRestartAfter = std::chrono::seconds(30);
+/// After the run, until the programs have ended by themselves.
+constexpr auto kEndLimit = std::chrono::seconds(10);
+/// Between two notes about workers that are awaited.
+constexpr auto kNoteEvery = std::chrono::seconds(10);
+constexpr int kFailed = 1, kInterrupted = 130;  // exit codes
+
+/// Flags that need a model, data or a simulation.
+const std::vector<std::string> kDecided = {
+    "--augment",        "--calibrate",     "--check-determinism",
+    "--chunks",         "--clusters",      "--crash-atlas",
+    "--data",           "--describe-json", "--device",
+    "--evaluate-every", "--freeze",        "--from",
+    "--fuzz",           "--gradients",     "--init",
+    "--init-map",       "--init-partial",  "--label",
+    "--micro-batches",  "--missing",       "--no-header",
+    "--pipelines",      "--plan",          "--prefetch",
+    "--profile",        "--recompute",     "--resume",
+    "--schedule",       "--second",        "--separator",
+    "--simulate",       "--split",         "--stages",
+    "--text-columns",   "--threads",       "--until-accuracy",
+    "--world"};
+
+/// Before the keys are known.
+Plan any_plan() {
+  Plan plan = store_plan({.keys = {{"key", {}}}, .values = {}, .optimizer = {}},
+                         {.workers = 4, .shards = 2});
+  plan.name = "leeway launch";
+  return plan;
+}
+
+/// The name of a run: "my-loop" of "./my-loop.py".
+std::string name_of(const std::string& program, const std::vector<std::string>& arguments) {
+  const bool is_interpreter = program.find("python") != std::string::npos && !arguments.empty();
+  return std::filesystem::path(is_interpreter ? arguments.front() : program).stem().string();
+}
+
+/// The flags of a run with this plan.
+CommandLine read_flags(Plan plan, const std::vector<std::string>& flags) {
+  // The processes of the workers will be nodes, so flags of connections are allowed.
+  const std::string some_node = "127.0.0.1:1";
+  const bool has_nodes =
+      std::getenv("LEEWAY_NODES") || std::ranges::any_of(flags, [](const std::string& flag) {
+        return flag.starts_with("--nodes") || flag.starts_with("--hosts");
+      });
+  Scenario scenario(std::move(plan),
+                    "Starts the workers of a store as processes, and serves them.");
+  scenario.decides(kDecided);
+  std::vector<std::string> words = {"leeway launch"};
+  words.insert(words.end(), flags.begin(), flags.end());
+  if (!has_nodes) words.insert(words.end(), {"--nodes", some_node});
+  std::vector<char*> argv;
+  for (std::string& word : words) argv.push_back(word.data());
+  CommandLine line = parse(scenario, static_cast<int>(argv.size()), argv.data());
+  if (has_nodes || line.exit_code) return line;
+  ClusterOptions cluster = *line.options.cluster;
+  cluster.nodes.clear();
+  line.options.cluster = std::make_shared<const ClusterOptions>(std::move(cluster));
+  return line;
+}
+
+// ---- the workers ----
+
+/// What a worker's process has declared.
+struct Declared {
+  std::string name;  // the address on which it listens
+  Plan plan;
+};
+
+/// The processes of the workers. One thread starts them, prints their output and answers them.
+class Workers {
+ public:
+  Workers(const LaunchOptions& options, std::uint32_t count, const ClusterOptions& links)
+      : options_(options), links_(links), workers_(count) {}
+  ~Workers() { end(); }
+
+  /// Starts the processes, and waits until all have declared their keys. The error says which has
+  /// not.
+  Status start(const std::function<bool()>& interrupted) {
+    if (const Status opened = desk_.open(mesh_options(links_), open_mesh); !opened)
+      return opened.error();
+    thread_ = std::thread([this] { serve(); });
+    auto note_at = SteadyClock::now() + kNoteEvery;
+    std::unique_lock lock(mutex_);
+    while (!failure_ && !interrupted() && !missing().empty()) {
+      changed_.wait_for(lock, std::chrono::milliseconds(50));
+      if (SteadyClock::now() < note_at) continue;
+      note_at = SteadyClock::now() + kNoteEvery;
+      std::cerr << "leeway: waiting for " << join(missing(), ", ")
+                << " to pull, push or lease samples" << std::endl;
+    }
+    if (!failure_ && interrupted()) failure_ = Error{"interrupted before the start"};
+    return failure_ ? Status(*failure_) : Status();
+  }
+  const Plan& plan() const { return workers_.front().declared->plan; }
+  const std::vector<Blob>& values() const { return values_; }
+  std::vector<std::string> names() const {
+    std::vector<std::string> names;
+    for (const Worker& worker : workers_) names.push_back(worker.declared->name);
+    return names;
+  }
+  /// The run is over: waits for the processes, and stops those that do not end.
+  void end() {
+    is_over_ = true;
+    if (thread_.joinable()) thread_.join();
+    desk_.close();
+  }
+
+ private:
+  struct Worker {
+    std::optional<Declared> declared;
+    SteadyClock::time_point started;
+    SteadyClock::duration restart_after = kRestartAfter;
+    bool failed = false;  // it waits for a restart
+  };
+
+  // Requires the mutex.
+  std::vector<std::string> missing() const {
+    std::vector<std::string> names;
+    for (std::size_t i = 0; i < workers_.size(); ++i)
+      if (!workers_[i].declared) names.push_back(concat("worker ", i));
+    return names;
+  }
+  void fail(std::string text) {
+    std::lock_guard lock(mutex_);
+    if (!failure_) failure_ = Error{std::move(text)};
+    changed_.notify_all();
+  }
+
+  bool has_failed() {
+    std::lock_guard lock(mutex_);
+    return failure_.has_value();
+  }
+
+  // ---- on the thread ----
+
+  void serve() {
+    for (std::size_t i = 0; i < workers_.size(); ++i) launch(i);
+    while (!is_over_) {
+      poll();
+      if (options_.restart) restart_failed();
+    }
+    const bool has_run = !has_failed();
+    const auto until = SteadyClock::now() + (has_run ? kEndLimit : SteadyClock::duration());
+    while (children_.running() > 0 && SteadyClock::now() < until) poll();
+    if (children_.running() > 0 && has_run)
+      std::cerr << "leeway: the run is over; stopping the workers that have not ended" << std::endl;
+    children_.stop(std::chrono::seconds(2));
+  }
+  void poll() {
+    children_.poll();
+    desk_.poll({});
+  }
+
+  void launch(std::size_t number) {
+    Worker& worker = workers_[number];
+    worker.started = SteadyClock::now();
+    worker.failed = false;
+    const std::string host = reachable_at(desk_.mesh().address(), links_.nodes);
+    std::string listen = node_name(host, 0);
+    {
+      std::lock_guard lock(mutex_);
+      // The program of the job calls it there.
+      if (worker.declared) listen = worker.declared->name;
+    }
+    const auto set = [](const char* variable, const auto& value) {
+      return concat(variable, '=', value);
+    };
+    children_.start(
+        number,
+        {.program = options_.program,
+         .arguments = options_.arguments,
+         .environment = {set(variable::kLauncher, node_name(host, desk_.mesh().port())),
+                         set(variable::kWorker, number), set(variable::kWorkers, workers_.size()),
+                         set(variable::kListen, listen), set(variable::kTls, links_.tls),
+                         set(variable::kTransport, name_of(links_.transport)),
+                         set(variable::kSilence, concat(links_.silence.ns / 1'000'000, "ms"))}});
+  }
+  void restart_failed() {
+    for (std::size_t i = 0; i < workers_.size(); ++i) {
+      Worker& worker = workers_[i];
+      const auto since = SteadyClock::now() - worker.started;
+      if (!worker.failed || since < worker.restart_after) continue;
+      worker.restart_after =
+          since < 2 * worker.restart_after
+              ? std::min<SteadyClock::duration>(2 * worker.restart_after, kMostRestartAfter)
+              : kRestartAfter;
+      std::cerr << "leeway: restarting worker " << i << std::endl;
+      launch(i);
+    }
+  }
+  static void print(std::size_t number, Children::Stream stream, const std::string& line) {
+    (stream == Children::Stream::out ? std::cout : std::cerr)
+        << "worker " << number << ": " << line << std::endl;
+  }
+  void has_ended(std::size_t number, int status) {
+    const bool well = WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    Worker& worker = workers_[number];
+    bool declared = false;
+    {
+      std::lock_guard lock(mutex_);
+      declared = worker.declared.has_value();
+    }
+    if (!well && !is_over_)
+      std::cerr << "leeway: worker " << number << ' ' << end_text(status) << std::endl;
+    worker.failed = !well;
+    if (!declared && (well || !options_.restart))
+      fail(concat("worker ", number, ' ', end_text(status),
+                  " before it has pulled, pushed or leased samples"));
+  }
+
+  void received(PeerId peer, node::Body& body) {
+    auto* const declare = std::get_if<node::Declare>(&body);
+    if (!declare) return;
+    if (const std::string why = take(*declare); !why.empty()) {
+      desk_.send(peer, 0, node::Refused{why});
+      std::lock_guard lock(mutex_);
+      if (!is_complete()) failure_ = Error{why};
+      changed_.notify_all();
+    }
+  }
+  /// Why the declaration is refused; empty if it is not.
+  std::string take(node::Declare& declare) {
+    const std::uint32_t number = declare.worker.value();
+    auto plan = decode_plan(declare.plan.header());
+    if (!plan) return plan.error().text;
+    if (number >= workers_.size()) return concat("there is no worker ", number);
+    std::lock_guard lock(mutex_);
+    const bool again = is_complete();
+    if (const std::string why = difference_from_others(number, *plan); !why.empty())
+      return concat("worker ", number, ' ', why);
+    if (number == 0 && !again) values_ = std::move(declare.values);
+    workers_[number].declared = {declare.name, std::move(*plan)};
+    changed_.notify_all();
+    return "";
+  }
+  std::string difference_from_others(std::uint32_t number, const Plan& plan) const {
+    for (const Worker& other : workers_) {
+      if (!other.declared || &other == &workers_[number]) continue;
+      const Plan& theirs = other.declared->plan;
+      if (theirs == plan) return "";
+      const std::string why = difference(table_keys(theirs.model), table_keys(plan.model));
+      return why.empty() ? "has another store type, optimizer or number of samples than the others"
+                         : concat(why, "; all workers initialise the same keys");
+    }
+    return "";
+  }
+  bool is_complete() const { return missing().empty(); }
+
+  const LaunchOptions& options_;
+  const ClusterOptions& links_;
+  Children children_{
+      {print, [this](std::size_t number, int status) { has_ended(number, status); }}};
+  Process desk_{{[this](PeerId peer, std::uint64_t, node::Body& body) { received(peer, body); },
+                 [](PeerId) {}, [](PeerId) {}, [](PeerId, const std::string&) {},
+                 [](const std::string& text) { std::cerr << "leeway: " << text << std::endl; }}};
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<Worker> workers_;
+  std::vector<Blob> values_;
+  std::optional<Error> failure_;
+  std::atomic<bool> is_over_ = false;
+  std::thread thread_;
+};
+
+// ---- the run ----
+
+/// Worker i on the node of its process; shards on the other nodes, or in this process.
+std::string placement(std::size_t workers, std::size_t nodes) {
+  std::string place;
+  for (std::size_t i = 0; i < workers; ++i) place += concat(i == 0 ? "workers=" : "+", i + 1);
+  place += ",shards=";
+  for (std::size_t i = 0; i < nodes; ++i) place += concat(i == 0 ? "" : "+", workers + 1 + i);
+  return nodes == 0 ? place + "0" : place;
+}
+
+void fail(const std::string& text) {
+  std::cerr << "leeway: " << text << std::endl;
+}
+
+}  // namespace
+
+int launch(const LaunchOptions& options) {
+  register_tables();
+  // Refuses wrong flags before any process starts.
+  const CommandLine first = read_flags(any_plan(), options.flags);
+  if (first.exit_code) return *first.exit_code;
+  const InterruptGuard guard;
+  const ClusterOptions links = *first.options.cluster;
+  Workers workers(options, first.plan.workers, links);
+  if (const Status started = workers.start([&] { return guard.interrupted(); }); !started) {
+    fail(started.error().text);
+    return guard.interrupted() ? kInterrupted : kFailed;
+  }
+  Plan plan = workers.plan();
+  register_numbered_samples(plan.data);
+  plan.name = name_of(options.program, options.arguments);
+  plan.shards = first.plan.shards;
+  CommandLine line = read_flags(std::move(plan), options.flags);
+  if (line.exit_code) return *line.exit_code;
+  line.plan.shards = shards_for(line.plan.model, line.plan.shards);
+  ClusterOptions cluster = *line.options.cluster;
+  cluster.place = concat(placement(first.plan.workers, cluster.nodes.size()),
+                         cluster.place.empty() ? "" : ",", cluster.place);
+  auto nodes = workers.names();
+  nodes.insert(nodes.end(), cluster.nodes.begin(), cluster.nodes.end());
+  cluster.nodes = std::move(nodes);
+  line.options.cluster = std::make_shared<const ClusterOptions>(std::move(cluster));
+  line.options.command = "leeway";
+  line.options.user_run = std::make_shared<UserRun>(UserRun{nullptr, workers.values()});
+  const Result result = leeway::run(line.plan, line.options);
+  if (!result.error.empty()) fail(result.error);
+  workers.end();
+  return result.exit_code;
+}
+
+std::size_t leading_launch_flags(const std::vector<std::string>& words) {
+  register_tables();
+  return leading_flags(Scenario(any_plan(), ""), words);
+}
+
+}  // namespace leeway::kv

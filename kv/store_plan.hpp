@@ -1,0 +1,22 @@
+#pragma once
+// The plan of a run whose workers compute in loops of the user's: its model is the table of their
+// keys.
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "kv/run.hpp"
+#include "kv/store_state.hpp"
+#include "kv/table.hpp"
+
+namespace leeway::kv {
+
+/// Throws StoreError for keys that make no table.
+Plan store_plan(const Declarations& declarations, const Options& options);
+/// As many shards as wanted, if each gets a part of the table.
+std::uint32_t shards_for(const std::vector<plan::Layer>& table, std::uint32_t wanted);
+/// How the keys of a worker differ from those of worker 0, as in "has initialised key "b", worker 0
+/// has not"; empty if they do not.
+std::string difference(const std::vector<TableKey>& first, const std::vector<TableKey>& found);
+
+}  // namespace leeway::kv

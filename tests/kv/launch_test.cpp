@@ -1,0 +1,149 @@
+// `leeway launch`: loops of the user's in real processes, which fail, are killed and start again.
+#include <csignal>
+#include <sstream>
+
+#include "kv/create.hpp"
+#include "models/safetensors.hpp"
+#include "tests/cluster/cluster_processes.hpp"
+
+namespace leeway::test {
+namespace {
+
+const std::string kWorkerProgram = LEEWAY_WORKER_PROGRAM;
+
+std::vector<std::string> launched(const std::string& out, std::vector<std::string> flags,
+                                  const std::vector<std::string>& words) {
+  return std::vector{kBin + "/leeway", "launch"s, "--out"s, out} + flags +
+         std::vector{kWorkerProgram} + words;
+}
+
+float weight(const std::string& folder, const std::string& key) {
+  const auto file = read_safetensors(folder + "/weights.safetensors");
+  REQUIRE(file);
+  for (const auto& tensor : file->tensors)
+    if (tensor.name == key) return tensor.data.as_floats()[0];
+  FAIL("no weight " << key);
+  return 0;
+}
+
+}  // namespace
+
+TEST_CASE("launched workers push known values, and their sum arrives under each policy") {
+  const std::string type =
+      GENERATE(as<std::string>(), "dist_sync", "dist_async", "dist_ssp(2)", "dist_adaptive(1,4)");
+  const TemporaryFolder out;
+  const std::string transport = type == "dist_sync" ? "tcp" : "auto";
+  Process run(launched(out / "run", {"--workers", "3", "--shards", "2", "--transport", transport},
+                       {type, "sum"}));
+  check_ends(run, 0);
+  for (const char* key : {"large", "7"}) CHECK(weight(out / "run", key) == 5 * (1 + 2 + 3));
+  CHECK_THAT(run.out(), Contains("worker 2: done"));
+}
+
+TEST_CASE("a killed worker is evicted, the others continue, and each sample is counted once") {
+  const bool restarts = GENERATE(false, true);
+  const TemporaryFolder out;
+  Listener run(launched(
+      out / "run",
+      restarts ? std::vector{"--restart"s, "--workers"s, "3"s} : std::vector{"--workers"s, "3"s},
+      {"dist_ssp(3)", "count", restarts ? "60" : "20"}));
+  REQUIRE(run.prints("node 3 is"));
+  REQUIRE(comes_true([&] { return samples_so_far(out / "run") > 600; }));
+  const auto workers = run.process().children();
+  REQUIRE(workers.size() == 3);
+  REQUIRE(kill(workers[1], SIGKILL) == 0);
+  REQUIRE(run.prints("was killed by signal 9"));
+  if (restarts) REQUIRE(run.prints("is back"));
+  check_ends(run.process(), 0);
+  CHECK(weight(out / "run", "count") == (restarts ? 60 : 20) * 600);
+}
+
+TEST_CASE("shards of launched workers may be on other nodes") {
+  Nodes nodes(2);
+  const TemporaryFolder out;
+  Process run(launched(
+      out / "run", {"--workers", "2", "--shards", "2", "--replicas", "2", "--nodes", nodes.text()},
+      {"dist_sync", "sum"}));
+  check_ends(run, 0);
+  CHECK(weight(out / "run", "large") == 5 * (1 + 2));
+  CHECK(nodes.all_free());
+}
+
+TEST_CASE("stragglers slow launched workers down, and the status names their nodes") {
+  const TemporaryFolder out;
+  Listener run(
+      launched(out / "run", {"--workers", "2", "--slow", "1:20x"}, {"dist_ssp(3)", "count", "40"}));
+  const auto asked = run_program({kBin + "/leeway", "status", run.name()});
+  CHECK_THAT(asked.out, Contains("worker 1"));
+  check_ends(run.process(), 0);
+  CHECK(weight(out / "run", "count") == 40 * 600);
+  const auto result = read_json(out / "run/result.json");
+  CHECK(result.at("straggler_seconds").at(0).get<double>() > 0.1);
+}
+
+TEST_CASE("a worker that fails, exits or returns early leaves the run to the others") {
+  const std::string mode = GENERATE(as<std::string>(), "throws", "exits", "returns");
+  const TemporaryFolder out;
+  Process run(launched(out / "run", {"--workers", "3"}, {"dist_sync", mode}));
+  check_ends(run, 0);
+  // 1, and 30 pushes of two workers; the worker that fails may lose its last one.
+  const float pushed = weight(out / "run", "w") - 1 - 60;
+  CHECK((pushed == 4 || (mode != "returns" && pushed == 3)));
+}
+
+TEST_CASE("what launched workers do wrong ends the launch with the reason") {
+  const TemporaryFolder out;
+  const auto fails = [&](const std::vector<std::string>& words, int code, const std::string& text,
+                         const std::vector<std::string>& flags = {}) {
+    Process run(launched(out / "run", std::vector{"--workers"s, "2"s} + flags, words));
+    check_ends(run, code);
+    CHECK_THAT(run.out() + run.err(), Contains(text));
+  };
+  fails({"dist_sync", "shapes"}, 1, "with the shape");
+  fails({"dist_sink", "sum"}, 1, "store type \"dist_sink\": give local, dist_sync, dist_async,");
+  fails({"dist_sync", "twice"}, 1, "it can have only one");
+  fails({"dist_sync", "sum"}, 2, "--simulate", {"--simulate"});
+  const auto alone = run_program({kWorkerProgram, "dist_sync", "sum"});
+  CHECK(alone.code == 1);
+  CHECK_THAT(alone.out, Contains("start the program with `leeway launch"));
+}
+
+TEST_CASE("Ctrl-C ends a launch whose workers are not ready, or train") {
+  const TemporaryFolder out;
+  SECTION("not ready") {
+    Listener run(launched(out / "run", {"--workers", "2"}, {"dist_sync", "waits"}));
+    REQUIRE(run.prints("waiting for worker 1 to pull"));
+    run.process().signal(SIGINT);
+    check_ends(run.process(), 130);
+  }
+  SECTION("in training") {
+    Listener run(launched(out / "run", {"--workers", "2"}, {"dist_ssp(3)", "count", "10000"}));
+    REQUIRE(comes_true([&] { return samples_so_far(out / "run") > 600; }));
+    run.process().signal(SIGINT);
+    check_ends(run.process(), 130);
+    CHECK_THAT(run.process().out(), Contains("worker 1: done"));
+  }
+}
+
+TEST_CASE("workers end when their launcher is killed") {
+  const TemporaryFolder out;
+  Listener run(launched(out / "run", {"--workers", "2"}, {"dist_ssp(3)", "count", "10000"}));
+  REQUIRE(comes_true([&] { return samples_so_far(out / "run") > 600; }));
+  const auto workers = run.process().children();
+  run.process().signal(SIGKILL);
+  run.process().wait();
+  for (const pid_t worker : workers) CHECK(comes_true([&] { return kill(worker, 0) != 0; }));
+}
+
+TEST_CASE("store types name the policies") {
+  CHECK(std::holds_alternative<plan::Bsp>(*kv::policy_of("dist_sync")));
+  CHECK(std::holds_alternative<plan::Asp>(*kv::policy_of("dist_async")));
+  CHECK(std::get<plan::Ssp>(*kv::policy_of("dist_ssp(7)")).staleness == 7);
+  CHECK(std::get<plan::Backup>(*kv::policy_of("dist_backup(2)")).spare == 2);
+  CHECK(std::get<plan::Adaptive>(*kv::policy_of("dist_adaptive(1,8)")).high == 8);
+  for (const char* wrong :
+       {"local_", "dist_", "dist_ssp", "dist_ssp(bsp)", "dist_backup()", "sync"})
+    CHECK_FALSE(kv::policy_of(wrong));
+}
+
+}  // namespace leeway::test

@@ -1,0 +1,91 @@
+// A program for launch_test: worker_program TYPE MODE [EPOCHS].
+#include <chrono>
+#include <cstdlib>
+#include <iostream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "kv.hpp"
+
+namespace {
+
+using leeway::KvStore;
+using leeway::Shape;
+
+/// Counts the samples of all ranges.
+void count(KvStore& store) {
+  float none = 0;
+  store.init("count", {&none, {}});
+  while (const auto range = store.next_range()) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    const auto samples = static_cast<float>(range->samples.size());
+    store.push("count", {&samples, {}});
+  }
+}
+
+/// Pushes the number of the worker, from 1, in each of five rounds, to keys of several sizes.
+void sum(KvStore& store) {
+  const Shape large{600, 700}, small{3, 5};
+  const std::vector<float> zeros(static_cast<std::size_t>(large.count()), 0.0f);
+  const std::vector<float> ones(zeros.size(), static_cast<float>(store.rank() + 1));
+  store.init("large", {zeros.data(), large});
+  store.init(7, {zeros.data(), small});
+  for (int round = 0; round < 5; ++round) {
+    store.push("large", {ones.data(), large});
+    store.push(7, {ones.data(), small});
+    store.end_iteration();
+  }
+}
+
+void other_shapes(KvStore& store) {
+  const float x[2] = {};
+  store.init("w", {x, {store.rank() + 1}});
+  store.end_iteration();
+}
+
+/// Worker 1 ends in its fourth iteration; the others go on for a while.
+void end_early(KvStore& store, const std::string& mode) {
+  float one = 1;
+  store.init("w", {&one, {}});
+  for (int i = 0; i < 30; ++i) {
+    store.push("w", {&one, {}});
+    store.end_iteration();
+    if (store.rank() != 1 || i < 3) continue;
+    if (mode == "throws") throw std::runtime_error("a fault of the user's");
+    if (mode == "exits") std::_Exit(0);
+    if (mode == "returns") return;
+  }
+}
+
+void wait_for_ever(KvStore& store) {
+  if (store.rank() == 1) std::this_thread::sleep_for(std::chrono::hours(1));
+  float one = 1;
+  store.init("w", {&one, {}});
+  store.end_iteration();
+}
+
+void run(const std::string& type, const std::string& mode, double epochs) {
+  const bool counts = mode == "count";
+  KvStore store = KvStore::create(
+      type, {.samples = counts ? 600 : 0, .batch = 10, .epochs = epochs, .seed = 3});
+  if (mode == "twice") KvStore::create(type);
+  if (counts) return count(store);
+  if (mode == "sum") return sum(store);
+  if (mode == "shapes") return other_shapes(store);
+  if (mode == "waits") return wait_for_ever(store);
+  end_early(store, mode);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    run(argv[1], argv[2], argc > 3 ? std::atof(argv[3]) : 1);
+    std::cout << "done" << std::endl;
+    return 0;
+  } catch (const leeway::kv::StoreError& error) {
+    std::cout << "store error: " << error.what() << std::endl;
+    return 1;
+  }
+}
