@@ -295,6 +295,7 @@ Expected<std::shared_ptr<const Job>> make_job(const Plan& plan, TrainTest data,
   job->run = std::move(options.run);
   job->computed_by_users = options.computed_by_users || options.user_loops;
   job->user_loops = std::move(options.user_loops);
+  job->workers_return = options.workers_return;
   if (job->resumed)
     if (const auto fits = check_resumed(*job); !fits) return fits.error();
   return std::shared_ptr<const Job>(job);

@@ -62,6 +62,7 @@ struct Job {
   std::shared_ptr<std::vector<ReplicaGauge>> replica_gauges;  // of this process's shards
   std::shared_ptr<UserLoops> user_loops;  // of this process's workers; null: the model computes
   bool computed_by_users = false;         // in loops of this or other processes
+  bool workers_return = false;            // any that has been lost may come back
   std::vector<Blob> initial_weights;      // per parameter; empty: drawn from the seed
   std::vector<std::string> notes;         // about the initial weights, for the user
   /// True: roles count costs without computing, and all gradients are zero (see plan::World).
@@ -110,6 +111,7 @@ struct JobOptions {
   std::uint64_t data_checksum = 0;                  // 0: unknown
   std::shared_ptr<UserLoops> user_loops;  // of this process's workers; null: the model computes
   bool computed_by_users = false;         // in loops of this or other processes
+  bool workers_return = false;            // see Job
 };
 
 /// Builds the model of a plan for its data.

@@ -293,6 +293,8 @@ void AgentProcess::end_job(const std::string& reason) {
   process_.set_job(nullptr);
   if (job) to_program(effects_of(*job));
   reserved_.reset();
+  // Its loss was noticed first, and the user's loop may not have begun.
+  if (options_.declaration && !launcher_) options_.declaration->refused("the launcher is gone");
 }
 
 }  // namespace leeway

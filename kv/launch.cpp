@@ -10,8 +10,10 @@
 #include <cstdlib>
 #include <filesystem>
 #include <iostream>
+#include <iterator>
 #include <mutex>
 #include <optional>
+#include <sstream>
 #include <thread>
 #include <utility>
 
@@ -36,27 +38,27 @@ using SteadyClock = std::chrono::steady_clock;
 /// The least time between two starts of a worker. It doubles while the worker fails soon.
 constexpr auto kRestartAfter = std::chrono::seconds(1),
                kMostRestartAfter = std::chrono::seconds(30);
-/// After the run, until the programs have ended by themselves.
-constexpr auto kEndLimit = std::chrono::seconds(10);
+/// After an interrupted run, until the programs are stopped, and then killed.
+constexpr auto kEndLimit = std::chrono::seconds(5), kStopLimit = std::chrono::seconds(2);
+/// A worker that fails so often before it has declared its keys is not restarted.
+constexpr auto kMostFirstRestart = std::chrono::seconds(8);
 /// Between two notes about workers that are awaited.
 constexpr auto kNoteEvery = std::chrono::seconds(10);
 constexpr int kFailed = 1, kInterrupted = 130;  // exit codes
 
-/// Flags that need a model, data or a simulation.
-const std::vector<std::string> kDecided = {
-    "--augment",        "--calibrate",     "--check-determinism",
-    "--chunks",         "--clusters",      "--crash-atlas",
-    "--data",           "--describe-json", "--device",
-    "--evaluate-every", "--freeze",        "--from",
-    "--fuzz",           "--gradients",     "--init",
-    "--init-map",       "--init-partial",  "--label",
-    "--micro-batches",  "--missing",       "--no-header",
-    "--pipelines",      "--plan",          "--prefetch",
-    "--profile",        "--recompute",     "--resume",
-    "--schedule",       "--second",        "--separator",
-    "--simulate",       "--split",         "--stages",
-    "--text-columns",   "--threads",       "--until-accuracy",
-    "--world"};
+/// Flags that need a model, data, a simulation or a run that can be resumed.
+constexpr const char* kRefused =
+    "--augment --calibrate --check-determinism --checkpoint-dir --checkpoint-every --chunks "
+    "--clusters --crash-atlas --data --describe-json --device --evaluate-every --freeze --from "
+    "--fuzz --gradients --init --init-map --init-partial --keep --label --micro-batches --missing "
+    "--no-header --pipelines --place --plan --prefetch --profile --recompute --resume --schedule "
+    "--second --separator --simulate --split --stages --text-columns --threads --until-accuracy "
+    "--world";
+
+std::vector<std::string> words_of(const std::string& text) {
+  std::istringstream words(text);
+  return {std::istream_iterator<std::string>(words), {}};
+}
 
 /// Before the keys are known.
 Plan any_plan() {
@@ -82,7 +84,7 @@ CommandLine read_flags(Plan plan, const std::vector<std::string>& flags) {
       });
   Scenario scenario(std::move(plan),
                     "Starts the workers of a store as processes, and serves them.");
-  scenario.decides(kDecided);
+  scenario.decides(words_of(kRefused));
   std::vector<std::string> words = {"leeway launch"};
   words.insert(words.end(), flags.begin(), flags.end());
   if (!has_nodes) words.insert(words.end(), {"--nodes", some_node});
@@ -104,31 +106,64 @@ struct Declared {
   Plan plan;
 };
 
+/// The plan of a worker: the settings that its process decides.
+Plan taken_from(const Plan& sent, std::size_t workers) {
+  Plan plan = any_plan();
+  plan.model = sent.model;
+  plan.optimizer = sent.optimizer;
+  plan.consistency = sent.consistency;
+  plan.data = sent.data;
+  plan.batch = sent.batch;
+  plan.stop = sent.stop;
+  plan.seed = sent.seed;
+  plan.workers = static_cast<std::uint32_t>(workers);
+  return plan;
+}
+
+/// How the plan of a worker differs from that of worker 0, which sets the optimizer; empty if they
+/// agree.
+std::string difference(const Plan& first, const Plan& found) {
+  std::string why = difference(table_keys(first.model), table_keys(found.model));
+  if (!why.empty()) return concat(why, "; all workers initialise the same keys");
+  const auto differs = [](const char* what) {
+    return concat("has another ", what, " than worker 0; all workers create the same store");
+  };
+  if (found.consistency != first.consistency) return differs("type");
+  if (found.data != first.data) return differs("number of samples");
+  if (found.batch != first.batch) return differs("batch");
+  if (found.stop != first.stop) return differs("number of epochs");
+  return found.seed == first.seed ? "" : differs("seed");
+}
+
 /// The processes of the workers. One thread starts them, prints their output and answers them.
 class Workers {
  public:
-  Workers(const LaunchOptions& options, std::uint32_t count, const ClusterOptions& links)
-      : options_(options), links_(links), workers_(count) {}
+  Workers(const LaunchOptions& options, std::uint32_t count, const ClusterOptions& links,
+          const InterruptGuard& guard)
+      : options_(options), links_(links), guard_(guard), workers_(count) {
+    links_.port = 0;  // given to the program of the job
+  }
   ~Workers() { end(); }
 
   /// Starts the processes, and waits until all have declared their keys. The error says which has
   /// not.
-  Status start(const std::function<bool()>& interrupted) {
+  Status start() {
     if (const Status opened = desk_.open(mesh_options(links_), open_mesh); !opened)
       return opened.error();
     thread_ = std::thread([this] { serve(); });
     auto note_at = SteadyClock::now() + kNoteEvery;
     std::unique_lock lock(mutex_);
-    while (!failure_ && !interrupted() && !missing().empty()) {
+    while (!failure_ && !guard_.interrupted() && !missing().empty()) {
       changed_.wait_for(lock, std::chrono::milliseconds(50));
       if (SteadyClock::now() < note_at) continue;
       note_at = SteadyClock::now() + kNoteEvery;
       std::cerr << "leeway: waiting for " << join(missing(), ", ")
                 << " to pull, push or lease samples" << std::endl;
     }
-    if (!failure_ && interrupted()) failure_ = Error{"interrupted before the start"};
+    if (!failure_ && guard_.interrupted()) failure_ = Error{"interrupted before the start"};
     return failure_ ? Status(*failure_) : Status();
   }
+  // After start(), these do not change.
   const Plan& plan() const { return workers_.front().declared->plan; }
   const std::vector<Blob>& values() const { return values_; }
   std::vector<std::string> names() const {
@@ -136,7 +171,13 @@ class Workers {
     for (const Worker& worker : workers_) names.push_back(worker.declared->name);
     return names;
   }
-  /// The run is over: waits for the processes, and stops those that do not end.
+  /// The processes need not end by themselves.
+  void fail(const std::string& why) {
+    std::lock_guard lock(mutex_);
+    if (!failure_) failure_ = Error{why};
+    changed_.notify_all();
+  }
+  /// The run is over: waits for the processes. Stops them at Ctrl-C, or if something has failed.
   void end() {
     is_over_ = true;
     if (thread_.joinable()) thread_.join();
@@ -151,42 +192,56 @@ class Workers {
     bool failed = false;  // it waits for a restart
   };
 
-  // Requires the mutex.
+  // These require the mutex.
   std::vector<std::string> missing() const {
     std::vector<std::string> names;
     for (std::size_t i = 0; i < workers_.size(); ++i)
       if (!workers_[i].declared) names.push_back(concat("worker ", i));
     return names;
   }
-  void fail(std::string text) {
-    std::lock_guard lock(mutex_);
-    if (!failure_) failure_ = Error{std::move(text)};
-    changed_.notify_all();
-  }
+  bool is_complete() const { return missing().empty(); }
 
   bool has_failed() {
     std::lock_guard lock(mutex_);
     return failure_.has_value();
   }
+  bool has_declared(std::size_t number) {
+    std::lock_guard lock(mutex_);
+    return workers_[number].declared.has_value();
+  }
 
   // ---- on the thread ----
 
   void serve() {
-    for (std::size_t i = 0; i < workers_.size(); ++i) launch(i);
-    while (!is_over_) {
-      poll();
-      if (options_.restart) restart_failed();
+    try {
+      for (std::size_t i = 0; i < workers_.size(); ++i) launch(i);
+      while (!is_over_) {
+        poll();
+        if (options_.restart && !guard_.interrupted()) restart_failed();
+      }
+      wait_for_ends();
+    } catch (const std::exception& error) {
+      fail(error.what());
     }
-    const bool has_run = !has_failed();
-    const auto until = SteadyClock::now() + (has_run ? kEndLimit : SteadyClock::duration());
-    while (children_.running() > 0 && SteadyClock::now() < until) poll();
-    if (children_.running() > 0 && has_run)
-      std::cerr << "leeway: the run is over; stopping the workers that have not ended" << std::endl;
-    children_.stop(std::chrono::seconds(2));
+    children_.stop(kStopLimit);
   }
   void poll() {
     children_.poll();
     desk_.poll({});
+  }
+  /// The programs may evaluate or save what they have trained.
+  void wait_for_ends() {
+    const auto begin = SteadyClock::now();
+    auto note_at = begin + kNoteEvery;
+    while (children_.running() > 0 && !has_failed()) {
+      // After an interrupted run, they have a moment to notice its end.
+      if (guard_.interrupted() && SteadyClock::now() > begin + kEndLimit) return;
+      poll();
+      if (SteadyClock::now() < note_at) continue;
+      note_at = SteadyClock::now() + kNoteEvery;
+      std::cerr << "leeway: the run is over; waiting for the programs to end (Ctrl-C stops them)"
+                << std::endl;
+    }
   }
 
   void launch(std::size_t number) {
@@ -231,17 +286,15 @@ class Workers {
         << "worker " << number << ": " << line << std::endl;
   }
   void has_ended(std::size_t number, int status) {
-    const bool well = WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    const bool is_well = WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    const bool is_missing = WIFEXITED(status) && WEXITSTATUS(status) == 127;  // the program
     Worker& worker = workers_[number];
-    bool declared = false;
-    {
-      std::lock_guard lock(mutex_);
-      declared = worker.declared.has_value();
-    }
-    if (!well && !is_over_)
+    if (!is_well && !is_over_)
       std::cerr << "leeway: worker " << number << ' ' << end_text(status) << std::endl;
-    worker.failed = !well;
-    if (!declared && (well || !options_.restart))
+    worker.failed = !is_well;
+    const bool tries_again =
+        options_.restart && !is_well && !is_missing && worker.restart_after < kMostFirstRestart;
+    if (!tries_again && !has_declared(number))
       fail(concat("worker ", number, ' ', end_text(status),
                   " before it has pulled, pushed or leased samples"));
   }
@@ -249,45 +302,47 @@ class Workers {
   void received(PeerId peer, node::Body& body) {
     auto* const declare = std::get_if<node::Declare>(&body);
     if (!declare) return;
-    if (const std::string why = take(*declare); !why.empty()) {
-      desk_.send(peer, 0, node::Refused{why});
-      std::lock_guard lock(mutex_);
-      if (!is_complete()) failure_ = Error{why};
-      changed_.notify_all();
-    }
+    const std::string why = take(*declare);
+    if (why.empty()) return;
+    desk_.send(peer, 0, node::Refused{why});
+    std::lock_guard lock(mutex_);
+    if (!is_complete() && !failure_) failure_ = Error{why};
+    changed_.notify_all();
   }
   /// Why the declaration is refused; empty if it is not.
   std::string take(node::Declare& declare) {
     const std::uint32_t number = declare.worker.value();
-    auto plan = decode_plan(declare.plan.header());
-    if (!plan) return plan.error().text;
+    const auto sent = decode_plan(declare.plan.header());
+    if (!sent) return sent.error().text;
     if (number >= workers_.size()) return concat("there is no worker ", number);
+    if (table_keys(sent->model).empty() || !register_numbered_samples(sent->data))
+      return concat("worker ", number, " has declared no store");
+    const Plan plan = taken_from(*sent, workers_.size());
     std::lock_guard lock(mutex_);
-    const bool again = is_complete();
-    if (const std::string why = difference_from_others(number, *plan); !why.empty())
-      return concat("worker ", number, ' ', why);
-    if (number == 0 && !again) values_ = std::move(declare.values);
-    workers_[number].declared = {declare.name, std::move(*plan)};
+    if (is_complete()) return named(number, difference(workers_.front().declared->plan, plan));
+    if (number == 0) values_ = std::move(declare.values);
+    workers_[number].declared = {declare.name, plan};
+    if (!is_complete()) return "";
+    for (std::uint32_t i = 1; i < workers_.size(); ++i)
+      if (const std::string why =
+              named(i, difference(workers_.front().declared->plan, workers_[i].declared->plan));
+          !why.empty()) {
+        failure_ = Error{why};
+        return why;
+      }
     changed_.notify_all();
     return "";
   }
-  std::string difference_from_others(std::uint32_t number, const Plan& plan) const {
-    for (const Worker& other : workers_) {
-      if (!other.declared || &other == &workers_[number]) continue;
-      const Plan& theirs = other.declared->plan;
-      if (theirs == plan) return "";
-      const std::string why = difference(table_keys(theirs.model), table_keys(plan.model));
-      return why.empty() ? "has another store type, optimizer or number of samples than the others"
-                         : concat(why, "; all workers initialise the same keys");
-    }
-    return "";
+  static std::string named(std::uint32_t number, const std::string& why) {
+    return why.empty() ? "" : concat("worker ", number, ' ', why);
   }
-  bool is_complete() const { return missing().empty(); }
 
   const LaunchOptions& options_;
-  const ClusterOptions& links_;
+  ClusterOptions links_;
+  const InterruptGuard& guard_;
   Children children_{
       {print, [this](std::size_t number, int status) { has_ended(number, status); }}};
+  /// The processes declare their stores here.
   Process desk_{{[this](PeerId peer, std::uint64_t, node::Body& body) { received(peer, body); },
                  [](PeerId) {}, [](PeerId) {}, [](PeerId, const std::string&) {},
                  [](const std::string& text) { std::cerr << "leeway: " << text << std::endl; }}};
@@ -302,17 +357,47 @@ class Workers {
 
 // ---- the run ----
 
-/// Worker i on the node of its process; shards on the other nodes, or in this process.
-std::string placement(std::size_t workers, std::size_t nodes) {
+/// Worker i on the node of its process; shards and standbys on the other nodes, or in this process.
+std::string placement(std::size_t workers, std::size_t nodes, bool replicas) {
   std::string place;
   for (std::size_t i = 0; i < workers; ++i) place += concat(i == 0 ? "workers=" : "+", i + 1);
+  if (nodes == 0) return place + ",shards=0" + (replicas ? ",standbys=0" : "");
   place += ",shards=";
   for (std::size_t i = 0; i < nodes; ++i) place += concat(i == 0 ? "" : "+", workers + 1 + i);
-  return nodes == 0 ? place + "0" : place;
+  if (replicas) place += ",standbys=";
+  for (std::size_t i = 1; replicas && i <= nodes; ++i)
+    place += concat(i == 1 ? "" : "+", workers + 1 + i % nodes);
+  return place;
 }
 
-void fail(const std::string& text) {
+void say(const std::string& text) {
   std::cerr << "leeway: " << text << std::endl;
+}
+
+/// Runs the job that the workers have declared; returns the exit code.
+int run(const Workers& workers, const LaunchOptions& options, const CommandLine& first) {
+  Plan plan = workers.plan();
+  plan.name = name_of(options.program, options.arguments);
+  plan.shards = first.plan.shards;
+  CommandLine line = read_flags(std::move(plan), options.flags);
+  if (line.exit_code) return *line.exit_code;
+  try {
+    line.plan.shards = shards_for(line.plan.model, line.plan.shards);
+  } catch (const StoreError& error) {
+    return say(error.what()), kFailed;
+  }
+  ClusterOptions cluster = *line.options.cluster;
+  cluster.place = placement(first.plan.workers, cluster.nodes.size(), line.plan.replicas > 1);
+  auto nodes = workers.names();
+  nodes.insert(nodes.end(), cluster.nodes.begin(), cluster.nodes.end());
+  cluster.nodes = std::move(nodes);
+  line.options.cluster = std::make_shared<const ClusterOptions>(std::move(cluster));
+  line.options.command = "leeway";
+  line.options.user_run =
+      std::make_shared<UserRun>(UserRun{nullptr, workers.values(), options.restart});
+  const Result result = leeway::run(line.plan, line.options);
+  if (!result.error.empty()) say(result.error);
+  return result.exit_code;
 }
 
 }  // namespace
@@ -323,32 +408,15 @@ int launch(const LaunchOptions& options) {
   const CommandLine first = read_flags(any_plan(), options.flags);
   if (first.exit_code) return *first.exit_code;
   const InterruptGuard guard;
-  const ClusterOptions links = *first.options.cluster;
-  Workers workers(options, first.plan.workers, links);
-  if (const Status started = workers.start([&] { return guard.interrupted(); }); !started) {
-    fail(started.error().text);
+  Workers workers(options, first.plan.workers, *first.options.cluster, guard);
+  if (const Status started = workers.start(); !started) {
+    say(started.error().text);
     return guard.interrupted() ? kInterrupted : kFailed;
   }
-  Plan plan = workers.plan();
-  register_numbered_samples(plan.data);
-  plan.name = name_of(options.program, options.arguments);
-  plan.shards = first.plan.shards;
-  CommandLine line = read_flags(std::move(plan), options.flags);
-  if (line.exit_code) return *line.exit_code;
-  line.plan.shards = shards_for(line.plan.model, line.plan.shards);
-  ClusterOptions cluster = *line.options.cluster;
-  cluster.place = concat(placement(first.plan.workers, cluster.nodes.size()),
-                         cluster.place.empty() ? "" : ",", cluster.place);
-  auto nodes = workers.names();
-  nodes.insert(nodes.end(), cluster.nodes.begin(), cluster.nodes.end());
-  cluster.nodes = std::move(nodes);
-  line.options.cluster = std::make_shared<const ClusterOptions>(std::move(cluster));
-  line.options.command = "leeway";
-  line.options.user_run = std::make_shared<UserRun>(UserRun{nullptr, workers.values()});
-  const Result result = leeway::run(line.plan, line.options);
-  if (!result.error.empty()) fail(result.error);
+  const int code = run(workers, options, first);
+  if (code != 0 && !guard.interrupted()) workers.fail("the run has failed");
   workers.end();
-  return result.exit_code;
+  return code;
 }
 
 std::size_t leading_launch_flags(const std::vector<std::string>& words) {

@@ -124,8 +124,13 @@ void LaunchedWorker::declared(WorkerId, const Declarations& declarations) {
 }
 
 void LaunchedWorker::serve() {
-  auto agent = AgentProcess::open(std::move(agent_));
-  Status outcome = agent ? (*agent)->run([this] { return leaves_.load(); }) : agent.error();
+  Status outcome;
+  try {
+    auto agent = AgentProcess::open(std::move(agent_));
+    outcome = agent ? (*agent)->run([this] { return leaves_.load(); }) : agent.error();
+  } catch (const std::exception& error) {
+    outcome = Error{error.what()};
+  }
   if (!outcome) loops_->loop->end(UserLoop::End::worker, outcome.error().text);
 }
 

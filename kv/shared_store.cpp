@@ -15,7 +15,9 @@ SharedStore::SharedStore(StoreSite& site, WorkerId worker, std::shared_ptr<UserL
 // ---- calls of the worker ----
 
 void SharedStore::declare() {
-  if (!std::exchange(has_begun_, true)) site_.declared(worker_, declarations_);
+  if (has_begun_) return;
+  site_.declared(worker_, declarations_);
+  has_begun_ = true;
 }
 
 UserAnswer SharedStore::call(UserCall call) {
@@ -38,6 +40,7 @@ void SharedStore::begin() {
 
 void SharedStore::place() {
   job_ = site_.job();
+  if (!job_) throw Lost("this loop is lost: its job has ended");
   layers_.resize(static_cast<std::size_t>(job_->model->layers()));
   auto placed = place_keys(*job_->model, *job_->layout);
   for (const TableKey& key : declarations_.keys) {
@@ -132,6 +135,11 @@ Handle SharedStore::push(const Key& key, ConstView gradient) {
   // The gradient may be a view of these weights, which the end of the iteration releases.
   const auto weights = iterating_ && was_pushed(key) ? begun_.weights.blobs : std::vector<Blob>();
   StoredKey& stored = take(key, "push", &gradient.shape);
+  begin();
+  if (site_.has_samples() && !range_taken_)
+    throw StoreError(concat("push of key \"", key.name(),
+                            "\": the run leases samples, and this iteration has no range; call "
+                            "next_range() before its pushes"));
   complete_pulls();  // before the key counts as pushed, and so that the iteration has begun
   stored.pushed_in = iterations_;
   const PlacedKey& placed = placed_[stored.number];

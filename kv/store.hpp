@@ -26,9 +26,9 @@
 // of them have the weights of one moment, as the consistency policy allows; then it pushes at most
 // one gradient for each key. An iteration ends with end_iteration(), and also with a call that
 // belongs to the next one: a pull or a second push of a key that was pushed, next_range(), and a
-// wait for a push. A key without a push has no gradient in that iteration; but keys below 16 KiB
-// travel in groups, and with a push of the group its other keys get a gradient of zeros.
-// assign_gradients() has no groups.
+// wait for a push. In a run with samples, next_range() begins each iteration. A key without a push
+// has no gradient in that iteration; but keys below 16 KiB travel in groups, and with a push of the
+// group its other keys get a gradient of zeros. assign_gradients() has no groups.
 //
 // Updates. A round's gradients (bsp, backup) are averaged over the workers, weighted by the samples
 // of their ranges, and the optimizer is applied once; otherwise it is applied to each push.

@@ -130,6 +130,9 @@ class NumberedSamples final : public Dataset {
 Expected<std::vector<plan::Layer>> table_layers(const std::vector<TableKey>& keys,
                                                 Grouping grouping) {
   if (keys.empty()) return Error{"the store has no keys; call init() before push() and pull()"};
+  if (keys.size() > limits::kMaxBlobs)
+    return Error{concat("the store has ", keys.size(), " keys, at most ", limits::kMaxBlobs,
+                        " are allowed; join some of them")};
   std::set<std::string_view> names;
   for (const TableKey& key : keys) {
     if (!names.insert(key.name).second)

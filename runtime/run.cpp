@@ -263,6 +263,7 @@ Expected<PreparedRun> prepare(const Plan& plan, const RunOptions& options) {
   if (options.user_run) {
     job_options.user_loops = options.user_run->loops;
     job_options.computed_by_users = true;
+    job_options.workers_return = options.user_run->workers_return;
     job_options.initial_weights = options.user_run->initial_weights;
   }
   if (run.cluster)

@@ -11,6 +11,7 @@ namespace leeway {
 struct UserRun {
   std::shared_ptr<UserLoops> loops;   // of this process's workers; null: it has none
   std::vector<Blob> initial_weights;  // per parameter
+  bool workers_return = false;        // their processes are started again
 };
 
 }  // namespace leeway

@@ -135,8 +135,11 @@ std::optional<NodeIndex> Coordinator::node_for_standby_of(ShardId shard) const {
     const NodeIndex index = index_of(i);
     const Node& node = nodes_[i];
     const bool is_ready = index == kProgramNode ? has_program : is_in_touch(index) && !node.leaves;
-    if (!is_ready || (index == primary && !is_only) || outages_.contains({index, primary}) ||
-        outages_.contains({primary, index}) || arithmetic_of(index) != arithmetic_of(primary))
+    // A process with a user's loop ends when the user wants.
+    const bool is_users = ask_.user_loops && std::ranges::count(homes_, index) > 0;
+    if (!is_ready || is_users || (index == primary && !is_only) ||
+        outages_.contains({index, primary}) || outages_.contains({primary, index}) ||
+        arithmetic_of(index) != arithmetic_of(primary))
       continue;
     candidates.push_back(index);
   }

@@ -24,6 +24,7 @@ RunControl::RunControl(const Job& job, const Roster& roster, const Mailer& maile
       snapshots_(snapshots),
       stages_(job.stages),
       faults_(job.faults),
+      workers_return_(job.workers_return),
       most_iterations_(job.plan.stop.iterations) {
   if (!job.resumed) return;
   data_.partial_pushes = job.resumed->manifest.scheduler.partial_pushes;
@@ -126,7 +127,8 @@ bool RunControl::may_return(WorkerId lead) const {
       return std::holds_alternative<plan::Crash>(fault.kind) &&
              stage.end_reason.kind == EndReason::Kind::planned_crash;
     };
-    if (stage.ended && std::none_of(faults_.begin(), faults_.end(), brings)) return false;
+    if (stage.ended && !workers_return_ && std::none_of(faults_.begin(), faults_.end(), brings))
+      return false;
   }
   return true;
 }

@@ -82,6 +82,7 @@ class RunControl {
   SnapshotProposals& snapshots_;
   std::shared_ptr<const Stages> stages_;
   std::vector<plan::Fault> faults_;
+  bool workers_return_;
   std::uint64_t most_iterations_;
   Data data_;
 };

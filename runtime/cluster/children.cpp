@@ -29,6 +29,11 @@ Pipe open_pipe() {
   return {ends[0], ends[1]};
 }
 
+/// Bytes of an output that one poll() reads, so that a flood delays nothing else for long.
+constexpr std::size_t kReadAtOnce = 64u << 10;
+/// A longer line is reported in pieces.
+constexpr std::size_t kMostLine = 64u << 10;
+
 /// In the child process.
 [[noreturn]] void execute(const Children::Command& command, const std::vector<char*>& argv) {
   for (const std::string& entry : command.environment) {
@@ -63,7 +68,10 @@ void Children::start(std::size_t number, const Command& command) {
   if (pid == 0) {
     setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != parent || dup2(error.write, STDERR_FILENO) < 0 ||
+    // A process in the background must not read the terminal.
+    const int none = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    if (getppid() != parent || dup2(none, STDIN_FILENO) < 0 ||
+        dup2(error.write, STDERR_FILENO) < 0 ||
         (out.write >= 0 && dup2(out.write, STDOUT_FILENO) < 0))
       _exit(126);
     execute(command, argv);
@@ -102,7 +110,7 @@ void Children::poll() {
 
 void Children::read(std::size_t child, Output& output) {
   char buffer[4096];
-  while (output.pipe >= 0) {
+  for (std::size_t done = 0; output.pipe >= 0 && done < kReadAtOnce;) {
     const ssize_t count = ::read(output.pipe, buffer, sizeof buffer);
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) return;  // nothing at present
@@ -110,12 +118,14 @@ void Children::read(std::size_t child, Output& output) {
       ::close(std::exchange(output.pipe, -1));
       return;
     }
-    output.line.append(buffer, static_cast<std::size_t>(count));
-    std::size_t begin = 0;
-    for (std::size_t end; (end = output.line.find('\n', begin)) != std::string::npos;
-         begin = end + 1)
-      events_.on_line(child, output.stream, output.line.substr(begin, end - begin));
-    output.line.erase(0, begin);
+    done += static_cast<std::size_t>(count);
+    for (const char one : std::string_view(buffer, static_cast<std::size_t>(count))) {
+      // A carriage return ends a line of progress.
+      const bool ends = one == '\n' || one == '\r';
+      if (!ends) output.line.push_back(one);
+      if ((!ends && output.line.size() < kMostLine) || output.line.empty()) continue;
+      events_.on_line(child, output.stream, std::exchange(output.line, {}));
+    }
   }
 }
 
@@ -131,7 +141,7 @@ void Children::close(std::size_t number) {
 
 void Children::signal(int signal) const {
   for (const Child& child : children_)
-    if (child.pid > 0) kill(child.pid, signal);
+    if (child.pid > 0 && kill(-child.pid, signal) != 0) kill(child.pid, signal);  // its group
 }
 
 void Children::stop(std::chrono::steady_clock::duration limit) {

@@ -66,6 +66,7 @@ std::vector<std::shared_ptr<Observer>> ClusterSimulation::observers_of(
     for (auto& checker : all_checkers(job_)) all.push_back(std::move(checker));
   all.insert(all.end(), options.observers.begin(), options.observers.end());
   if (faults_->wait_for_iterations()) all.push_back(faults_);
+  if (job_->plan.replicas > 1) all.push_back(training_end_);
   return all;
 }
 
@@ -211,6 +212,7 @@ void ClusterSimulation::check_workers() const {
 
 void ClusterSimulation::check_standbys() const {
   const Instant now = parts_->timeline.now();
+  if (training_end_->has_come) return;  // shards that have finished give no seed
   if (faults_->pending() || now < faults_->last_change() + parts_->limit(kSettledSeconds)) return;
   const Placement& placement = program_->role().placement();
   for (std::uint32_t i = 0; i < placement.standbys.size(); ++i) {

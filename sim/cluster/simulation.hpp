@@ -85,8 +85,18 @@ class ClusterSimulation final : private ClusterView {
   /// Whether a fault of the plan, or a node that leaves, may have ended the worker for good.
   bool may_have_ended(WorkerId worker) const;
 
+  /// Notices the end of the training. What follows, an evaluation, may take long.
+  struct TrainingEnd final : Observer {
+    bool has_come = false;
+    void on_sent(Instant, const Letter& letter) override {
+      if (letter.from() == kScheduler && letter.to() == kMonitor && letter.as<msg::RunEnded>())
+        has_come = true;
+    }
+  };
+
   std::shared_ptr<const Job> job_;
   Ending ending_;
+  const std::shared_ptr<TrainingEnd> training_end_ = std::make_shared<TrainingEnd>();
   std::shared_ptr<ClusterFaults> faults_;
   std::unique_ptr<ClusterParts> parts_;
   std::vector<Node> nodes_;  // by number from 1

@@ -40,6 +40,33 @@ TEST_CASE("launched workers push known values, and their sum arrives under each 
   CHECK_THAT(run.out(), Contains("worker 2: done"));
 }
 
+TEST_CASE("the keys of launched workers may have any order, and worker 0 sets the optimizer") {
+  const TemporaryFolder out;
+  Process run(launched(out / "run", {"--workers", "2", "--port", "0"}, {"dist_sync", "apart"}));
+  check_ends(run, 0);
+  CHECK(weight(out / "run", "a") == 0);
+  CHECK(weight(out / "run", "b") == -0.5f);
+}
+
+TEST_CASE("the output of launched workers is printed line by line, also a flood of it") {
+  const TemporaryFolder out;
+  Process run(launched(out / "run", {"--workers", "2"}, {"dist_sync", "floods"}));
+  check_ends(run, 0);
+  for (const char* line : {"worker 0: line 0\n", "worker 1: line 199999\n", "worker 1: 50%\n"})
+    CHECK_THAT(run.out(), Contains(line));
+}
+
+TEST_CASE("the only worker of a launch is killed, and continues when it is restarted") {
+  const TemporaryFolder out;
+  Listener run(
+      launched(out / "run", {"--restart", "--workers", "1"}, {"dist_ssp(3)", "count", "8"}));
+  REQUIRE(comes_true([&] { return samples_so_far(out / "run") > 600; }));
+  REQUIRE(kill(run.process().children().at(0), SIGKILL) == 0);
+  REQUIRE(run.prints("is back"));
+  check_ends(run.process(), 0);
+  CHECK(weight(out / "run", "count") == 8 * 600);
+}
+
 TEST_CASE("a killed worker is evicted, the others continue, and each sample is counted once") {
   const bool restarts = GENERATE(false, true);
   const TemporaryFolder out;
@@ -102,7 +129,11 @@ TEST_CASE("what launched workers do wrong ends the launch with the reason") {
   fails({"dist_sync", "shapes"}, 1, "with the shape");
   fails({"dist_sink", "sum"}, 1, "store type \"dist_sink\": give local, dist_sync, dist_async,");
   fails({"dist_sync", "twice"}, 1, "it can have only one");
+  fails({"dist_sync", "nothing"}, 1, "has no keys");
   fails({"dist_sync", "sum"}, 2, "--simulate", {"--simulate"});
+  const auto missing = run_program({kBin + "/leeway", "launch", "--restart", "./not-there"});
+  CHECK(missing.code == 1);
+  CHECK_THAT(missing.err, Contains("cannot be run: ./not-there: No such file"));
   const auto alone = run_program({kWorkerProgram, "dist_sync", "sum"});
   CHECK(alone.code == 1);
   CHECK_THAT(alone.out, Contains("start the program with `leeway launch"));

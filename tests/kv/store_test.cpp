@@ -430,22 +430,32 @@ TEST_CASE("in a simulation, one loop runs at a time, also while it ends") {
   CHECK_FALSE(together);
 }
 
-TEST_CASE("calls after the last sample end the loop") {
-  bool ended = false;
+TEST_CASE("a push of a run with samples needs a range, and after the last one the loop is over") {
+  std::string early, late;
   float one = 1;
+  const auto error_of_push = [&](Store& store) -> std::string {
+    try {
+      store.push("w", {&one, {}});
+      return "";
+    } catch (const Ended& error) {
+      return concat("ended: ", error.what());
+    } catch (const StoreError& error) {
+      return error.what();
+    }
+  };
   const Loop loop = [&](Store& store) {
     store.init("w", {&one, {}});
-    try {
-      while (true) store.push_pull("w", {&one, {}}, {&one, {}}).wait();
-    } catch (const Ended& end) {
-      ended = std::string(end.what()) == "the run has ended";
-      throw;
-    }
+    early = error_of_push(store);
+    while (store.next_range()) store.push("w", {&one, {}});
+    late = error_of_push(store);
+    CHECK_FALSE(store.next_range());
   };
   const Result result = simulate(loop, {.workers = 1, .samples = 64, .batch = 8});
   CHECK(result.error == "");
   CHECK(result.samples_trained == 64);
-  CHECK(ended);
+  CHECK(result.weight("w")[0] == 9);
+  CHECK_THAT(early, Contains("this iteration has no range; call next_range()"));
+  CHECK(late == "ended: the run has ended");
 }
 
 }  // namespace

@@ -58,6 +58,33 @@ void end_early(KvStore& store, const std::string& mode) {
   }
 }
 
+/// Worker 0 sets the optimizer, and has its keys in another order.
+void declare_apart(KvStore& store) {
+  const float zero = 0, one = 1;
+  for (const char* key : {store.rank() == 0 ? "a" : "b", store.rank() == 0 ? "b" : "a"})
+    store.init(key, {&zero, {}});
+  if (store.rank() == 0) store.set_optimizer(leeway::sgd(0.5));
+  store.push("b", {&one, {}});
+  store.end_iteration();
+}
+
+/// Tries again after each error.
+void declare_nothing(KvStore& store) {
+  for (int i = 0; i < 3; ++i) {
+    try {
+      store.end_iteration();
+    } catch (const leeway::kv::StoreError& error) {
+      std::cout << error.what() << std::endl;
+    }
+  }
+}
+
+void flood(KvStore& store) {
+  for (int i = 0; i < 200000; ++i) std::cout << "line " << i << '\n';
+  std::cout << "50%\r100%\r" << std::flush;
+  sum(store);
+}
+
 void wait_for_ever(KvStore& store) {
   if (store.rank() == 1) std::this_thread::sleep_for(std::chrono::hours(1));
   float one = 1;
@@ -73,6 +100,9 @@ void run(const std::string& type, const std::string& mode, double epochs) {
   if (counts) return count(store);
   if (mode == "sum") return sum(store);
   if (mode == "shapes") return other_shapes(store);
+  if (mode == "apart") return declare_apart(store);
+  if (mode == "nothing") return declare_nothing(store);
+  if (mode == "floods") return flood(store);
   if (mode == "waits") return wait_for_ever(store);
   end_early(store, mode);
 }
