@@ -59,12 +59,12 @@ TEST_CASE("the output of launched workers is printed line by line, also a flood 
 TEST_CASE("the only worker of a launch is killed, and continues when it is restarted") {
   const TemporaryFolder out;
   Listener run(
-      launched(out / "run", {"--restart", "--workers", "1"}, {"dist_ssp(3)", "count", "8"}));
+      launched(out / "run", {"--restart", "--workers", "1"}, {"dist_ssp(3)", "count", "60"}));
   REQUIRE(comes_true([&] { return samples_so_far(out / "run") > 600; }));
   REQUIRE(kill(run.process().children().at(0), SIGKILL) == 0);
   REQUIRE(run.prints("is back"));
   check_ends(run.process(), 0);
-  CHECK(weight(out / "run", "count") == 8 * 600);
+  CHECK(weight(out / "run", "count") == 60 * 600);
 }
 
 TEST_CASE("a killed worker is evicted, the others continue, and each sample is counted once") {
@@ -73,7 +73,7 @@ TEST_CASE("a killed worker is evicted, the others continue, and each sample is c
   Listener run(launched(
       out / "run",
       restarts ? std::vector{"--restart"s, "--workers"s, "3"s} : std::vector{"--workers"s, "3"s},
-      {"dist_ssp(3)", "count", restarts ? "60" : "20"}));
+      {"dist_ssp(3)", "count", "120"}));
   REQUIRE(run.prints("node 3 is"));
   REQUIRE(comes_true([&] { return samples_so_far(out / "run") > 600; }));
   const auto workers = run.process().children();
@@ -82,7 +82,7 @@ TEST_CASE("a killed worker is evicted, the others continue, and each sample is c
   REQUIRE(run.prints("was killed by signal 9"));
   if (restarts) REQUIRE(run.prints("is back"));
   check_ends(run.process(), 0);
-  CHECK(weight(out / "run", "count") == (restarts ? 60 : 20) * 600);
+  CHECK(weight(out / "run", "count") == 120 * 600);
 }
 
 TEST_CASE("shards of launched workers may be on other nodes") {
