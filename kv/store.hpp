@@ -165,8 +165,8 @@ class Store {
   /// The same for several keys: pulls after all pushes.
   Handle push_pull(std::span<const std::pair<Key, ConstView>> gradients,
                    std::span<const std::pair<Key, View>> outs);
-  /// The weights of a key, in memory of the store, until the iteration ends. Throws StoreError for
-  /// a key that is split over several shards.
+  /// The weights of a key, in memory of the store, until the iteration ends; those of a local store
+  /// change when the key is pushed. Throws StoreError for a key that is split over several shards.
   ConstView view(const Key& key);
   /// A copy of the weights.
   std::vector<float> get(const Key& key);
