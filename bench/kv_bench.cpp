@@ -4,22 +4,21 @@
 //
 // mlp:   pulls and pushes the six tensors of an MLP (2.14 MB). A worker reads all weights and
 // writes
-//        its gradients, as in push_pull_bench.
+//        all gradients, as in push_pull_bench.
 // small: pulls and pushes one float; an iteration is a round trip.
 // many:  pulls and pushes 10,000 keys of 100 floats (4 MB).
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <map>
-#include <numeric>
 #include <string>
 #include <vector>
 
+#include "bench/sum.hpp"
 #include "core/text.hpp"
 #include "kv.hpp"
 #include "kv/launch.hpp"
@@ -33,15 +32,6 @@ std::vector<Shape> shapes_of(const std::string& name) {
   if (name == "mlp") return {{784, 512}, {512}, {512, 256}, {256}, {256, 10}, {10}};
   if (name == "small") return {{}};
   return std::vector<Shape>(10000, Shape{100});
-}
-
-/// With sixteen accumulators, so that the sum is as fast as reading.
-float sum(const std::vector<float>& values) {
-  constexpr std::size_t kLanes = 16;
-  std::array<float, kLanes> totals{};
-  for (std::size_t i = 0; i + kLanes <= values.size(); i += kLanes)
-    for (std::size_t lane = 0; lane < kLanes; ++lane) totals[lane] += values[i + lane];
-  return std::accumulate(totals.begin(), totals.end(), 0.f);
 }
 
 /// Iterations per second of one worker.
@@ -60,7 +50,7 @@ double measure(kv::Store& store, const std::string& name, double seconds) {
     for (std::size_t key = shapes.size(); key-- > 0;) {
       std::fill(gradients[key].begin(), gradients[key].end(), 1 + seen * 1e-30f);
       store.push(static_cast<int>(key), {gradients[key].data(), shapes[key]});
-      seen += sum(weights[key]);
+      seen += bench::sum(weights[key]);
     }
     store.end_iteration();
   };

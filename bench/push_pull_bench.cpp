@@ -6,20 +6,19 @@
 //   push_pull_bench [--rounds 7] [--seconds 1] [--transports none,plain,tcp,shm] [--tls DIR]
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <cstdio>
 #include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
-#include <numeric>
 #include <thread>
 #include <vector>
 
 #include "bench/child.hpp"
 #include "bench/inbox.hpp"
 #include "bench/plain_tcp.hpp"
+#include "bench/sum.hpp"
 #include "transport/mesh.hpp"
 
 namespace {
@@ -40,15 +39,8 @@ std::unique_ptr<Mesh> opened(const MeshOptions& options, Inbox& inbox) {
   return std::move(*mesh);
 }
 
-/// Sums with sixteen accumulators, so that the sum is as fast as reading.
 float sum(const Blob& blob) {
-  constexpr std::int64_t kLanes = 16;
-  std::array<float, kLanes> totals{};
-  const float* const values = blob.as_floats();
-  for (std::int64_t i = 0; i + kLanes <= kParameters; i += kLanes)
-    for (std::int64_t lane = 0; lane < kLanes; ++lane)
-      totals[static_cast<std::size_t>(lane)] += values[i + lane];
-  return std::accumulate(totals.begin(), totals.end(), 0.f);
+  return bench::sum({blob.as_floats(), static_cast<std::size_t>(kParameters)});
 }
 
 /// The parameters of a shard.

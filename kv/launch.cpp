@@ -1,8 +1,7 @@
 #include "kv/launch.hpp"
 
-#include <unistd.h>
-
 #include <sys/wait.h>
+
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -35,9 +34,6 @@ namespace {
 
 using SteadyClock = std::chrono::steady_clock;
 
-/// The least time between two starts of a worker. It doubles while the worker fails soon.
-constexpr auto kRestartAfter = std::chrono::seconds(1),
-               kMostRestartAfter = std::chrono::seconds(30);
 /// After an interrupted run, until the programs are stopped, and then killed.
 constexpr auto kEndLimit = std::chrono::seconds(5), kStopLimit = std::chrono::seconds(2);
 /// A worker that fails so often before it has declared its keys is not restarted.
@@ -100,7 +96,7 @@ CommandLine read_flags(Plan plan, const std::vector<std::string>& flags) {
 
 // ---- the workers ----
 
-/// What a worker's process has declared.
+/// The declaration of a worker's process.
 struct Declared {
   std::string name;  // the address on which it listens
   Plan plan;
@@ -187,8 +183,7 @@ class Workers {
  private:
   struct Worker {
     std::optional<Declared> declared;
-    SteadyClock::time_point started;
-    SteadyClock::duration restart_after = kRestartAfter;
+    RestartPause pause;
     bool failed = false;  // it waits for a restart
   };
 
@@ -246,7 +241,7 @@ class Workers {
 
   void launch(std::size_t number) {
     Worker& worker = workers_[number];
-    worker.started = SteadyClock::now();
+    worker.pause.started();
     worker.failed = false;
     const std::string host = reachable_at(desk_.mesh().address(), links_.nodes);
     std::string listen = node_name(host, 0);
@@ -271,12 +266,8 @@ class Workers {
   void restart_failed() {
     for (std::size_t i = 0; i < workers_.size(); ++i) {
       Worker& worker = workers_[i];
-      const auto since = SteadyClock::now() - worker.started;
-      if (!worker.failed || since < worker.restart_after) continue;
-      worker.restart_after =
-          since < 2 * worker.restart_after
-              ? std::min<SteadyClock::duration>(2 * worker.restart_after, kMostRestartAfter)
-              : kRestartAfter;
+      if (!worker.failed || !worker.pause.is_over()) continue;
+      worker.pause.adapt();
       std::cerr << "leeway: restarting worker " << i << std::endl;
       launch(i);
     }
@@ -293,7 +284,7 @@ class Workers {
       std::cerr << "leeway: worker " << number << ' ' << end_text(status) << std::endl;
     worker.failed = !is_well;
     const bool tries_again =
-        options_.restart && !is_well && !is_missing && worker.restart_after < kMostFirstRestart;
+        options_.restart && !is_well && !is_missing && worker.pause.length() < kMostFirstRestart;
     if (!tries_again && !has_declared(number))
       fail(concat("worker ", number, ' ', end_text(status),
                   " before it has pulled, pushed or leased samples"));

@@ -125,7 +125,7 @@ class Handle {
   std::shared_ptr<State> state_;
 };
 
-/// What a store adds to its type. The launcher's flags can change it.
+/// Settings of a store besides its type. Flags of the launcher replace them.
 struct StoreOptions {
   /// Samples per epoch and of an iteration, for next_range(). 0: the loops decide when they end.
   std::int64_t samples = 0;
@@ -145,8 +145,9 @@ class Store {
   /// `site`: that of the state, if the store owns it.
   explicit Store(std::unique_ptr<StoreState> state, std::shared_ptr<StoreSite> site = nullptr);
   Store(Store&&) noexcept;
-  /// Of a process: ends the iteration, leaves the run, and reports errors to the terminal. While an
-  /// exception is thrown, the worker ends without its iteration, like one whose process has died.
+  /// The store of a launched process ends the iteration, leaves the run, and reports errors to the
+  /// terminal. While an exception is thrown, its worker ends without the iteration, as if the
+  /// process had died.
   ~Store();
 
   // Before the first push, pull or range:

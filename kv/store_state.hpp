@@ -51,7 +51,8 @@ class StoreState {
   virtual void wait(const Handle::State& handle) = 0;
   /// Completes the pushes that are acknowledged.
   virtual void poll() = 0;
-  /// Calls what waits for handles that are done. Each call of the store ends with it.
+  /// Calls the functions that were given to then() of handles that are done. Each call of the store
+  /// ends with it.
   void call_back();
   /// The user's loop has ended by itself: ends its iteration, and leaves the run. Pulls whose
   /// handles were not waited for are dropped. Throws Ended and StoreError.

@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
@@ -150,6 +151,12 @@ void Children::stop(std::chrono::steady_clock::duration limit) {
   while (running() > 0 && std::chrono::steady_clock::now() < until) poll();
   signal(SIGKILL);
   while (running() > 0) poll();
+}
+
+void RestartPause::adapt() {
+  constexpr Clock::duration kMost = std::chrono::seconds(30);
+  const bool ended_soon = Clock::now() - started_at_ < 2 * length_;
+  length_ = ended_soon ? std::min(2 * length_, kMost) : kFirst;
 }
 
 std::string end_text(int status) {

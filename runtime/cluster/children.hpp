@@ -64,6 +64,24 @@ class Children {
   std::vector<Child> children_;
 };
 
+/// The least time between two starts of a child: a second, and twice as long after each start of a
+/// child that ends soon, up to 30 s.
+class RestartPause {
+ public:
+  using Clock = std::chrono::steady_clock;
+  /// The child starts now.
+  void started() { started_at_ = Clock::now(); }
+  bool is_over() const { return Clock::now() - started_at_ >= length_; }
+  /// The child is about to be started again.
+  void adapt();
+  Clock::duration length() const { return length_; }
+
+ private:
+  static constexpr Clock::duration kFirst = std::chrono::seconds(1);
+  Clock::time_point started_at_ = Clock::now();
+  Clock::duration length_ = kFirst;
+};
+
 /// "has ended", with a signal or an exit code if there is one.
 std::string end_text(int status);
 

@@ -15,9 +15,6 @@ namespace {
 
 using SteadyClock = std::chrono::steady_clock;
 
-/// The least time between two starts of an agent. It doubles while the agent ends soon.
-constexpr auto kRestartAfter = std::chrono::seconds(1),
-               kMostRestartAfter = std::chrono::seconds(30);
 constexpr auto kListenLimit = std::chrono::seconds(10);
 /// Longer than an agent needs to stop its workers.
 constexpr auto kEndLimit = std::chrono::seconds(13);
@@ -46,12 +43,8 @@ class LocalAgents {
   void restart_ended() {
     for (std::size_t i = 0; i < agents_.size(); ++i) {
       Agent& agent = agents_[i];
-      const auto since = SteadyClock::now() - agent.started;
-      if (children_.runs(i) || agent.name.empty() || since < agent.restart_after) continue;
-      agent.restart_after =
-          since < 2 * agent.restart_after
-              ? std::min<SteadyClock::duration>(2 * agent.restart_after, kMostRestartAfter)
-              : kRestartAfter;
+      if (children_.runs(i) || agent.name.empty() || !agent.pause.is_over()) continue;
+      agent.pause.adapt();
       start(i, agent.name);
     }
   }
@@ -66,8 +59,7 @@ class LocalAgents {
  private:
   struct Agent {
     std::string name;  // the address on which it listens; empty before it is printed
-    SteadyClock::time_point started;
-    SteadyClock::duration restart_after = kRestartAfter;
+    RestartPause pause;
   };
 
   void start(std::size_t number, const std::string& listen) {
@@ -76,7 +68,7 @@ class LocalAgents {
                               .environment = {},
                               .relays_out = false};
     command.arguments.insert(command.arguments.end(), arguments_.begin(), arguments_.end());
-    agents_[number].started = SteadyClock::now();
+    agents_[number].pause.started();
     children_.start(number, command);
   }
   void print(std::size_t number, const std::string& line) {
