@@ -15,6 +15,7 @@
 #include "plan/fine_tuning.hpp"
 #include "policies/balance/micro_batches.hpp"
 #include "policies/optimizer/clip.hpp"
+#include "policies/optimizer/updater.hpp"
 #include "policies/straggler/straggler.hpp"
 #include "tensor/foreign_blob.hpp"
 
@@ -91,6 +92,31 @@ Blob no_activations(const Job& job) {
   Blob zeros = Blob::floats(most);
   std::fill_n(zeros.mutable_floats(), most, 0.0f);
   return zeros;
+}
+
+/// Whether the updates can be computed. `here`: as in JobOptions.
+Status check_updates(const Job& job, const std::function<bool(Address)>& here) {
+  if (job.computed_by_users && job.clips_pushes())
+    return Error{
+        "optimizer.clip_norm: the gradients of a store leave one by one, so that a push has no "
+        "norm "
+        "over all keys; give --clip-norm 0, or rounds with --staleness bsp"};
+  const plan::Optimizer& settings = job.plan.optimizer;
+  const auto* updater = std::get_if<plan::Updater>(&settings.kind);
+  if (!updater) return {};
+  if (settings.clip_norm > 0 || settings.clip_value > 0)
+    return Error{
+        "optimizer: an updater of the program gets the gradients as they are; give --clip-norm 0 "
+        "and --clip-value 0"};
+  for (std::uint32_t shard = 0; shard < job.plan.shards; ++shard) {
+    if (job.devices.shard(shard).kind == Device::Kind::cuda)
+      return Error{concat("optimizer: an updater of the program runs on the CPU, and shard ", shard,
+                          " is on a GPU; give --device cpu")};
+    if (here && !here(address_of(ShardId(shard))) && !here(standby_of(ShardId(shard)))) continue;
+    if (const auto found = find_updater(updater->name); !found)
+      return Error{"optimizer: " + found.error().text};
+  }
+  return {};
 }
 
 /// Whether the job continues the epochs of the checkpoint, and its optimizer the state.
@@ -296,6 +322,7 @@ Expected<std::shared_ptr<const Job>> make_job(const Plan& plan, TrainTest data,
   job->computed_by_users = options.computed_by_users || options.user_loops;
   job->user_loops = std::move(options.user_loops);
   job->workers_return = options.workers_return;
+  if (const auto fits = check_updates(*job, options.here); !fits) return fits.error();
   if (job->resumed)
     if (const auto fits = check_resumed(*job); !fits) return fits.error();
   return std::shared_ptr<const Job>(job);

@@ -29,6 +29,7 @@ Expected<std::vector<std::vector<UpdateRange>>> make_update_ranges(const plan::O
                                                                    const Model& model,
                                                                    const Layout& layout) {
   if (const Status valid = check_groups(optimizer, model); !valid) return valid.error();
+  const bool separately = std::holds_alternative<plan::Updater>(optimizer.kind);
   std::vector<std::vector<UpdateRange>> all;
   for (const Block& block : layout.blocks()) {
     auto& ranges = all.emplace_back();
@@ -36,10 +37,15 @@ Expected<std::vector<std::vector<UpdateRange>>> make_update_ranges(const plan::O
       const Parameter& parameter = model.parameters()[static_cast<std::size_t>(slice.parameter)];
       const bool is_vector = parameter.spec.shape.rank() <= 1;
       const auto factors = factors_of(optimizer, parameter.name, is_vector);
-      if (!ranges.empty() && ranges.back().factors == factors) continue;
+      if (!ranges.empty() && ranges.back().factors == factors && !separately) continue;
       const std::int64_t begin = ranges.empty() ? 0 : slice.offset;
       if (!ranges.empty()) ranges.back().end = begin;
-      ranges.push_back({begin, 0, factors});
+      const std::int64_t row = parameter.spec.shape.row_count();
+      ranges.push_back({.begin = begin,
+                        .factors = factors,
+                        .parameter = slice.parameter,
+                        .first = slice.first_row * row,
+                        .floats = slice.rows * row});
     }
     ranges.back().end = block.floats;
   }

@@ -5,8 +5,9 @@
 // mlp:   pulls and pushes the six tensors of an MLP (2.14 MB). A worker reads all weights and
 // writes
 //        all gradients, as in push_pull_bench.
+// views: the same in memory of the store, without copies.
 // small: pulls and pushes one float; an iteration is a round trip.
-// many:  pulls and pushes 10,000 keys of 100 floats (4 MB).
+// many:  pulls and pushes 10,000 keys of 100 floats (4 MB), with one call each.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
@@ -29,30 +30,65 @@ using namespace leeway;
 using Clock = std::chrono::steady_clock;
 
 std::vector<Shape> shapes_of(const std::string& name) {
-  if (name == "mlp") return {{784, 512}, {512}, {512, 256}, {256}, {256, 10}, {10}};
   if (name == "small") return {{}};
-  return std::vector<Shape>(10000, Shape{100});
+  if (name == "many") return std::vector<Shape>(10000, Shape{100});
+  return {{784, 512}, {512}, {512, 256}, {256}, {256, 10}, {10}};
 }
 
-/// Iterations per second of one worker.
-double measure(kv::Store& store, const std::string& name, double seconds) {
-  const auto shapes = shapes_of(name);
-  std::vector<std::vector<float>> weights, gradients;
-  for (std::size_t key = 0; key < shapes.size(); ++key) {
-    weights.emplace_back(static_cast<std::size_t>(shapes[key].count()), 0.0f);
-    gradients.push_back(weights.back());
-    store.init(static_cast<int>(key), {weights.back().data(), shapes[key]});
+/// The keys of a store, 0, 1, 2, ..., and memory for all of them.
+struct Table {
+  Table(kv::Store& of, const std::string& name) : store(of), shapes(shapes_of(name)) {
+    for (std::size_t key = 0; key < shapes.size(); ++key) {
+      weights.emplace_back(static_cast<std::size_t>(shapes[key].count()), 0.0f);
+      gradients.push_back(weights.back());
+      store.init(key, {weights.back().data(), shapes[key]});
+    }
+    for (std::size_t key = 0; key < shapes.size(); ++key) {
+      outs.emplace_back(key, kv::View{weights[key].data(), shapes[key]});
+      pushed.emplace_back(key, kv::ConstView{gradients[key].data(), shapes[key]});
+    }
   }
-  const auto iterate = [&] {
-    for (std::size_t key = 0; key < shapes.size(); ++key)
-      store.pull(static_cast<int>(key), {weights[key].data(), shapes[key]});
+  void copy_iteration() {
+    store.pull(outs);
     float seen = 0;
     for (std::size_t key = shapes.size(); key-- > 0;) {
       std::fill(gradients[key].begin(), gradients[key].end(), 1 + seen * 1e-30f);
-      store.push(static_cast<int>(key), {gradients[key].data(), shapes[key]});
+      store.push(key, {gradients[key].data(), shapes[key]});
       seen += bench::sum(weights[key]);
     }
     store.end_iteration();
+  }
+  void view_iteration() {
+    float seen = 0;
+    for (std::size_t key = shapes.size(); key-- > 0;) {
+      const auto count = static_cast<std::size_t>(shapes[key].count());
+      std::fill_n(store.gradient(key).data, count, 1 + seen * 1e-30f);
+      const kv::ConstView seen_weights = store.view(key);
+      seen += bench::sum(std::span(seen_weights.data, count));
+      store.push(key);
+    }
+    store.end_iteration();
+  }
+  /// Neither reads nor writes the floats itself.
+  void batch_iteration() {
+    store.pull(outs);
+    store.push(pushed);
+    store.end_iteration();
+  }
+
+  kv::Store& store;
+  std::vector<Shape> shapes;
+  std::vector<std::vector<float>> weights, gradients;
+  std::vector<std::pair<kv::Key, kv::View>> outs;
+  std::vector<std::pair<kv::Key, kv::ConstView>> pushed;
+};
+
+/// Iterations per second of one worker.
+double measure(kv::Store& store, const std::string& name, double seconds) {
+  Table table(store, name);
+  const auto iterate = [&] {
+    if (name == "many") return table.batch_iteration();
+    name == "views" ? table.view_iteration() : table.copy_iteration();
   };
   for (int warm = 0; warm < 20; ++warm) iterate();
   const auto begin = Clock::now();
@@ -98,7 +134,7 @@ int main(int argc, char** argv) {
   std::string worker, only;
   app.add_option("--rounds", rounds, "Interleaved rounds")->capture_default_str();
   app.add_option("--seconds", seconds, "Of each measurement")->capture_default_str();
-  app.add_option("--only", only, "mlp, small or many");
+  app.add_option("--only", only, "mlp, views, small or many");
   app.add_option("--worker", worker, "Set by kv_bench itself: file for the rate");
   CLI11_PARSE(app, argc, argv);
   if (!worker.empty()) {
@@ -108,7 +144,7 @@ int main(int argc, char** argv) {
   }
   std::map<std::pair<std::string, std::string>, std::vector<double>> rates;
   for (int round = 0; round < rounds; ++round)
-    for (const std::string name : {"mlp", "small", "many"}) {
+    for (const std::string name : {"mlp", "views", "small", "many"}) {
       if (!only.empty() && only != name) continue;
       rates[{name, "local"}].push_back(in_local(name, seconds));
       rates[{name, "thread"}].push_back(on_thread(name, seconds));

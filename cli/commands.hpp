@@ -53,8 +53,6 @@ int messages(const std::string& folder, const MessagesOptions& options);
 /// Continues the run in `folder` with its scenario's program, or from its plan if that has no
 /// program; "latest": the latest run in runs/. `args` are flags of scenario programs.
 int resume(const std::string& folder, const std::vector<std::string>& args);
-/// Starts a program as the workers of a store. `words`: flags, the program and its arguments.
-int launch(const std::vector<std::string>& words);
 
 /// Continues a prompt with the text model of the run in `folder`.
 int sample(const std::string& folder, const SampleOptions& options);

@@ -9,6 +9,7 @@
 #include "cli/trained.hpp"
 #include "core/limits.hpp"
 #include "core/text.hpp"
+#include "kv/launch_command.hpp"
 #include "kv/table.hpp"
 #include "runtime/cluster/node_programs.hpp"
 #include "runtime/flags/option.hpp"
@@ -211,7 +212,8 @@ int parse_and_run(int argc, char** argv) {
   const std::string first = argv[1];
   if (std::find(cluster_commands.begin(), cluster_commands.end(), first) != cluster_commands.end())
     return leeway::run_node_program(argc, argv);
-  if (first == "launch") return cli::launch({argv + 2, argv + argc});
+  if (first == "launch")
+    return leeway::kv::run_launch_command("leeway launch", {argv + 2, argv + argc});
   std::vector<std::string> known = {"launch",    "list",   "describe",    "settings", "run",
                                     "atlas",     "fuzz",   "calibrate",   "cert",     "schedule",
                                     "partition", "sample", "checkpoints", "resume",   "evaluate",

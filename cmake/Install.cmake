@@ -8,11 +8,12 @@ get_property(libraries GLOBAL PROPERTY LEEWAY_LIBRARIES)
 add_library(leeway INTERFACE)
 target_link_libraries(leeway INTERFACE leeway_kv leeway_runtime)
 
-install(TARGETS ${libraries} leeway EXPORT LeewayTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(TARGETS ${libraries} leeway leeway_kv_c EXPORT LeewayTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
+  LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 
 # Public headers: what scenario programs include, and what tests of a program need to tell stories to the simulator and to
 # check runs. The headers that these include are installed with them.
-set(public_headers leeway.hpp kv.hpp testing.hpp
+set(public_headers leeway.hpp kv.hpp kv.h testing.hpp
   models/datasets/load.hpp models/datasets/preprocessing.hpp models/datasets/vocabulary.hpp models/safetensors.hpp
   sim/checkers/checker.hpp sim/story.hpp)
 install(CODE "

@@ -30,7 +30,7 @@ if(MOLD AND NOT LEEWAY_SANITIZE)
 endif()
 
 # -ffp-contract=off gives the same sums everywhere; kernels enable fused multiply-add themselves.
-add_compile_options(-Wall -Wextra -Wno-missing-field-initializers -Wshadow -Wnon-virtual-dtor -ffp-contract=off)
+add_compile_options(-Wall -Wextra -Wno-missing-field-initializers -Wshadow $<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor> -ffp-contract=off)
 if(LEEWAY_SANITIZE)
   # Instrumented, GCC warns about uninitialised values in its own headers.
   add_compile_options(-O1 -g1 -fsanitize=${LEEWAY_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all

@@ -40,7 +40,6 @@ constexpr auto kEndLimit = std::chrono::seconds(5), kStopLimit = std::chrono::se
 constexpr auto kMostFirstRestart = std::chrono::seconds(8);
 /// Between two notes about workers that are awaited.
 constexpr auto kNoteEvery = std::chrono::seconds(10);
-constexpr int kFailed = 1, kInterrupted = 130;  // exit codes
 
 /// Flags that need a model, data, a simulation or a run that can be resumed.
 constexpr const char* kRefused =
@@ -68,6 +67,21 @@ Plan any_plan() {
 std::string name_of(const std::string& program, const std::vector<std::string>& arguments) {
   const bool is_interpreter = program.find("python") != std::string::npos && !arguments.empty();
   return std::filesystem::path(is_interpreter ? arguments.front() : program).stem().string();
+}
+
+/// The library of leeway/kv.h, beside the folder of this program or where it is installed; empty if
+/// there is none, or the user has named one.
+std::string library_path() {
+  if (std::getenv(variable::kLibrary)) return "";
+  std::error_code error;
+  const auto program = std::filesystem::read_symlink("/proc/self/exe", error);
+  const auto above = program.parent_path().parent_path();
+  for (const auto& folder :
+       {above / "lib", above / LEEWAY_LIBRARY_FOLDER, std::filesystem::path(LEEWAY_INSTALLED)}) {
+    const auto path = folder / "libleeway_kv.so";
+    if (!error && std::filesystem::exists(path, error)) return path;
+  }
+  return "";
 }
 
 /// The flags of a run with this plan.
@@ -253,15 +267,19 @@ class Workers {
     const auto set = [](const char* variable, const auto& value) {
       return concat(variable, '=', value);
     };
-    children_.start(
-        number,
-        {.program = options_.program,
-         .arguments = options_.arguments,
-         .environment = {set(variable::kLauncher, node_name(host, desk_.mesh().port())),
-                         set(variable::kWorker, number), set(variable::kWorkers, workers_.size()),
-                         set(variable::kListen, listen), set(variable::kTls, links_.tls),
-                         set(variable::kTransport, name_of(links_.transport)),
-                         set(variable::kSilence, concat(links_.silence.ns / 1'000'000, "ms"))}});
+    std::vector<std::string> environment = {
+        set(variable::kLauncher, node_name(host, desk_.mesh().port())),
+        set(variable::kWorker, number),
+        set(variable::kWorkers, workers_.size()),
+        set(variable::kListen, listen),
+        set(variable::kTls, links_.tls),
+        set(variable::kTransport, name_of(links_.transport)),
+        set(variable::kSilence, concat(links_.silence.ns / 1'000'000, "ms"))};
+    if (const std::string library = library_path(); !library.empty())
+      environment.push_back(set(variable::kLibrary, library));
+    children_.start(number, {.program = options_.program,
+                             .arguments = options_.arguments,
+                             .environment = std::move(environment)});
   }
   void restart_failed() {
     for (std::size_t i = 0; i < workers_.size(); ++i) {
@@ -372,6 +390,10 @@ int run(const Workers& workers, const LaunchOptions& options, const CommandLine&
   plan.shards = first.plan.shards;
   CommandLine line = read_flags(std::move(plan), options.flags);
   if (line.exit_code) return *line.exit_code;
+  if (counts_zeros(line.plan.optimizer) && !counts_zeros(workers.plan().optimizer))
+    return say("--optimizer: the keys are grouped for another optimizer; set this one in the "
+               "program"),
+           kBadUsage;
   try {
     line.plan.shards = shards_for(line.plan.model, line.plan.shards);
   } catch (const StoreError& error) {

@@ -6,6 +6,9 @@
 
 namespace leeway::kv {
 
+/// Exit codes of launch().
+inline constexpr int kFailed = 1, kBadUsage = 2, kInterrupted = 130;
+
 struct LaunchOptions {
   std::string program;                 // path, or a name to find in PATH
   std::vector<std::string> arguments;  // of the program

@@ -22,6 +22,8 @@ inline constexpr const char* kListen = "LEEWAY_LISTEN";  // HOST:PORT of the pro
 inline constexpr const char* kTls = "LEEWAY_TLS";        // folder; empty: none
 inline constexpr const char* kTransport = "LEEWAY_TRANSPORT";
 inline constexpr const char* kSilence = "LEEWAY_SILENCE";
+// For programs that load leeway/kv.h at run time:
+inline constexpr const char* kLibrary = "LEEWAY_KV_LIBRARY";  // path of libleeway_kv.so
 }  // namespace variable
 
 class LaunchedWorker final : public StoreSite {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/text.hpp"
+#include "policies/optimizer/updater.hpp"
 #include "runtime/words.hpp"
 
 namespace leeway::kv {
@@ -19,6 +20,13 @@ void LocalStore::check(const plan::Optimizer& optimizer) const {
     throw StoreError(
         "set_optimizer: a local store updates each key by itself, without a norm over all keys and "
         "without groups; use a store of a run for them");
+  if (const auto* named = std::get_if<plan::Updater>(&optimizer.kind)) {
+    if (optimizer.clip_value > 0)
+      throw StoreError(
+          "set_optimizer: an updater gets the gradients as they are; set no clip_value");
+    if (const auto found = find_updater(named->name); !found)
+      throw StoreError("set_updater: " + found.error().text);
+  }
 }
 
 void LocalStore::begin() {
@@ -29,7 +37,7 @@ void LocalStore::begin() {
   if (!declarations_.optimizer) declarations_.optimizer = sum_gradients();
   optimizer_ = make_optimizer(*declarations_.optimizer);
   for (Blob& values : declarations_.values) {
-    Tensor& tensor = tensors_.emplace_back(Tensor{std::move(values), {}, 0});
+    Tensor& tensor = tensors_.emplace_back(Tensor{.weights = std::move(values)});
     const auto count = static_cast<std::int64_t>(tensor.weights.size() / sizeof(float));
     for (int slot = 0; slot < optimizer_->slots(); ++slot) {
       tensor.slots.push_back(Blob::floats(count));
@@ -40,23 +48,17 @@ void LocalStore::begin() {
 
 // ---- keys ----
 
-Handle LocalStore::done() {
-  auto state = std::make_shared<Handle::State>(Handle::State{.store = this});
-  complete(*state);
-  return handle_of(std::move(state));
-}
-
 Handle LocalStore::pull(const Key& key, View out) {
   begin();
-  const StoredKey& stored = take(key, "pull", &out.shape);
-  std::copy_n(tensors_[stored.number].weights.as_floats(), stored.shape.count(), out.data);
-  return done();
+  const std::size_t number = take(key, "pull", &out.shape);
+  std::copy_n(tensors_[number].weights.as_floats(), out.shape.count(), out.data);
+  return {};
 }
 
 ConstView LocalStore::view(const Key& key) {
   begin();
-  const StoredKey& stored = take(key, "view", nullptr);
-  return {tensors_[stored.number].weights.as_floats(), stored.shape};
+  const std::size_t number = take(key, "view", nullptr);
+  return {tensors_[number].weights.as_floats(), keys_[number].shape};
 }
 
 std::vector<float> LocalStore::get(const Key& key) {
@@ -66,23 +68,52 @@ std::vector<float> LocalStore::get(const Key& key) {
 
 Handle LocalStore::push(const Key& key, ConstView gradient) {
   begin();
-  StoredKey& stored = take(key, "push", &gradient.shape);
-  stored.pushed_in = iterations_;
-  update(tensors_[stored.number], gradient.data);
-  return done();
+  update(take(key, "push", &gradient.shape), gradient.data);
+  return {};
 }
 
-void LocalStore::update(Tensor& tensor, const float* gradient) {
+View LocalStore::gradient(const Key& key) {
+  begin();
+  const std::size_t number = take(key, "gradient", nullptr);
+  keys_[number].buffer_in = iterations_;
+  Blob& memory = tensors_[number].gradient;
+  if (!memory) memory = Blob::floats(keys_[number].shape.count());
+  return {memory.mutable_floats(), keys_[number].shape};
+}
+
+Handle LocalStore::push(const Key& key) {
+  const std::size_t number = find(key, "push", nullptr);
+  require_buffer(key, number);
+  update(number, tensors_[number].gradient.as_floats());
+  return {};
+}
+
+Handle LocalStore::set(const Key& key, ConstView weights) {
+  begin();
+  const std::size_t number = take(key, "set", &weights.shape);
+  mark_pushed(number);
+  std::copy_n(weights.data, weights.shape.count(), tensors_[number].weights.mutable_floats());
+  return {};
+}
+
+void LocalStore::update(std::size_t number, const float* gradient) {
+  mark_pushed(number);
+  Tensor& tensor = tensors_[number];
   const plan::Optimizer& settings = *declarations_.optimizer;
   kernels::UpdateBuffers buffers;
-  buffers.count = static_cast<std::int64_t>(tensor.weights.size() / sizeof(float));
+  buffers.count = keys_[number].shape.count();
   buffers.g = gradient;
   buffers.w = buffers.w_out = tensor.weights.mutable_floats();
   for (std::size_t slot = 0; slot < tensor.slots.size(); ++slot)
     buffers.state[slot] = buffers.state_out[slot] = tensor.slots[slot].mutable_floats();
   if (settings.clip_value > 0) buffers.limit = static_cast<float>(settings.clip_value);
   tensor.progress += weight_;
-  optimizer_->update(*executor_, buffers, {weight_, settings.learning_rate, tensor.progress, 1});
+  optimizer_->update(*executor_, buffers,
+                     {.weight = weight_,
+                      .learning_rate = settings.learning_rate,
+                      .progress = tensor.progress,
+                      .parameter = declarations_.keys[number].name,
+                      .floats = buffers.count});
 }
 
 // ---- iterations ----
@@ -92,6 +123,11 @@ void LocalStore::end_iteration() {
   range_taken_ = false;
   weight_ = 1;
   ++iterations_;
+}
+
+void LocalStore::barrier() {
+  begin();
+  if (range_taken_ || has_pushes()) end_iteration();
 }
 
 void LocalStore::wait(const Handle::State& handle) {

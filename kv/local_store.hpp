@@ -18,9 +18,13 @@ class LocalStore final : public StoreState {
 
   Handle pull(const Key& key, View out) override;
   Handle push(const Key& key, ConstView gradient) override;
+  View gradient(const Key& key) override;
+  Handle push(const Key& key) override;
+  Handle set(const Key& key, ConstView weights) override;
   ConstView view(const Key& key) override;
   std::vector<float> get(const Key& key) override;
   void end_iteration() override;
+  void barrier() override;
   std::optional<Range> next_range() override;
   std::uint32_t rank() const override { return 0; }
   std::uint32_t workers() const override { return 1; }
@@ -33,14 +37,14 @@ class LocalStore final : public StoreState {
   struct Tensor {
     Blob weights;
     std::vector<Blob> slots;  // of the optimizer
+    Blob gradient;            // null before gradient()
     double progress = 0;
   };
 
   void check(const plan::Optimizer& optimizer) const override;
   /// Makes the optimizer and its state before the first iteration.
   void begin();
-  Handle done();
-  void update(Tensor& tensor, const float* gradient);
+  void update(std::size_t number, const float* gradient);
 
   const StoreOptions options_;
   const std::shared_ptr<Executor> executor_;

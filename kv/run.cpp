@@ -95,7 +95,10 @@ class LoopGroup final : public UserLoops, private StoreSite {
     try {
       Store store(std::move(state));
       loop_(store);
-      of_store.close();
+      if (of_store.is_abandoned())
+        running.loop->end(UserLoop::End::worker, "its loop was abandoned");
+      else
+        of_store.close();
     } catch (const Ended&) {
     } catch (...) {
       std::lock_guard lock(mutex_);

@@ -44,24 +44,46 @@ void SharedStore::place() {
   layers_.resize(static_cast<std::size_t>(job_->model->layers()));
   auto placed = place_keys(*job_->model, *job_->layout);
   for (const TableKey& key : declarations_.keys) {
+    layers_[static_cast<std::size_t>(placed.at(key.name).layer)].keys.push_back(placed_.size());
     placed_.push_back(std::move(placed.at(key.name)));
-    ++layers_[static_cast<std::size_t>(placed_.back().layer)].keys;
   }
   for (const Block& block : job_->layout->blocks())
     layers_[static_cast<std::size_t>(block.layer)].blocks.push_back(block.id);
+  gradients_.resize(job_->layout->blocks().size());
 }
 
 void SharedStore::end_iteration() {
-  begin();
-  complete_pulls();
+  complete_pulls();  // also begins the iteration
+  // Samples that the loop has not seen are not trained.
+  if (site_.has_samples() && !range_taken_) return give_back();
   UserCall finish{.kind = UserCall::Kind::finish, .iteration = begun_.iteration};
   for (std::size_t layer = 0; layer < layers_.size(); ++layer)
-    if (layers_[layer].pushed > 0 && layers_[layer].pushed < layers_[layer].keys)
+    if (layers_[layer].pushed > 0 && layers_[layer].pushed < layers_[layer].keys.size())
       add_layer(layer, finish);
   iterating_ = false;
   begun_ = {};
   ++iterations_;
   call(std::move(finish));
+}
+
+void SharedStore::give_back() {
+  UserCall back{.kind = UserCall::Kind::give_back, .iteration = begun_.iteration};
+  iterating_ = false;
+  begun_ = {};
+  ++iterations_;
+  call(std::move(back));
+}
+
+void SharedStore::barrier() {
+  if (!pulls_.empty()) complete_pulls();
+  if (iterating_ && (has_pushes() || range_taken_)) end_iteration();
+  if (iterating_) give_back();
+  try {
+    call({.kind = UserCall::Kind::barrier});
+  } catch (const Lost&) {
+    throw;
+  } catch (const Ended&) {  // no worker is awaited any more
+  }
 }
 
 void SharedStore::compute(Duration time) {
@@ -71,8 +93,8 @@ void SharedStore::compute(Duration time) {
 void SharedStore::close() {
   declare();
   pulls_.clear();
-  const auto has_push = [](const Layer& layer) { return layer.pushed > 0; };
-  if (iterating_ && std::ranges::any_of(layers_, has_push)) end_iteration();
+  pulling_.reset();
+  if (iterating_ && has_pushes()) end_iteration();
   call({.kind = UserCall::Kind::close});
 }
 
@@ -93,92 +115,150 @@ std::optional<Range> SharedStore::next_range() {
   return Range{leased.epoch.value(), {order->begin() + leased.begin, order->begin() + leased.end}};
 }
 
-// ---- keys ----
+// ---- weights ----
 
 Handle SharedStore::pull(const Key& key, View out) {
-  const StoredKey& stored = take(key, "pull", &out.shape);
-  auto handle = std::make_shared<Handle::State>(Handle::State{.store = this});
-  pulls_.push_back({stored.number, out.data, handle});
-  return handle_of(std::move(handle));
+  const std::size_t number = take(key, "pull", &out.shape);
+  if (iterating_) {
+    copy(number, out.data);
+    return {};
+  }
+  if (!pulling_) pulling_ = std::make_shared<Handle::State>(Handle::State{.store = this});
+  pulls_.push_back({number, out.data});
+  return handle_of(pulling_);
 }
 
 void SharedStore::complete_pulls() {
   begin();
-  for (const Pull& pull : std::exchange(pulls_, {})) {
-    for (const TablePiece& piece : placed_[pull.key].pieces)
-      std::copy_n(begun_.weights.blobs[piece.block.value()].as_floats() + piece.offset, piece.count,
-                  pull.out + piece.first);
-    complete(*pull.handle);
-  }
+  for (const Pull& pull : pulls_) copy(pull.key, pull.out);
+  pulls_.clear();
+  if (const auto pulling = std::exchange(pulling_, nullptr)) complete(*pulling);
+}
+
+void SharedStore::copy(std::size_t number, float* out) const {
+  for (const TablePiece& piece : placed_[number].pieces)
+    std::copy_n(begun_.weights.blobs[piece.block.value()].as_floats() + piece.offset, piece.count,
+                out + piece.first);
 }
 
 ConstView SharedStore::view(const Key& key) {
-  const StoredKey& stored = take(key, "view", nullptr);
+  const std::size_t number = take(key, "view", nullptr);
   begin();
-  const auto& pieces = placed_[stored.number].pieces;
-  if (pieces.size() > 1)
-    throw StoreError(concat("view of key \"", key.name(), "\": it is in ", pieces.size(),
-                            " pieces; pull it into a buffer"));
-  const TablePiece& piece = pieces.front();
-  return {begun_.weights.blobs[piece.block.value()].as_floats() + piece.offset, stored.shape};
+  const Shape& shape = keys_[number].shape;
+  const auto& pieces = placed_[number].pieces;
+  if (pieces.size() == 1) {
+    const TablePiece& piece = pieces.front();
+    return {begun_.weights.blobs[piece.block.value()].as_floats() + piece.offset, shape};
+  }
+  auto& joined = joined_[number].weights;
+  joined.resize(static_cast<std::size_t>(shape.count()));
+  copy(number, joined.data());
+  return {joined.data(), shape};
 }
 
 std::vector<float> SharedStore::get(const Key& key) {
-  const Shape shape = take(key, "get", nullptr).shape;
-  std::vector<float> values(static_cast<std::size_t>(shape.count()));
-  pull(key, {values.data(), shape});
+  const std::size_t number = take(key, "get", nullptr);
   complete_pulls();
+  std::vector<float> values(static_cast<std::size_t>(keys_[number].shape.count()));
+  copy(number, values.data());
   return values;
 }
 
+// ---- gradients ----
+
 Handle SharedStore::push(const Key& key, ConstView gradient) {
-  // The gradient may be a view of these weights, which the end of the iteration releases.
-  const auto weights = iterating_ && was_pushed(key) ? begun_.weights.blobs : std::vector<Blob>();
-  StoredKey& stored = take(key, "push", &gradient.shape);
+  return push_copy(key, "push", gradient, /*assigns=*/false);
+}
+
+Handle SharedStore::set(const Key& key, ConstView weights) {
+  return push_copy(key, "set", weights, /*assigns=*/true);
+}
+
+View SharedStore::gradient(const Key& key) {
+  const std::size_t number = take(key, "gradient", nullptr);
   begin();
+  keys_[number].buffer_in = iterations_;
+  const Shape& shape = keys_[number].shape;
+  const auto& pieces = placed_[number].pieces;
+  if (pieces.size() == 1)
+    return {gradient_of(pieces.front().block).mutable_floats() + pieces.front().offset, shape};
+  auto& joined = joined_[number].gradient;
+  joined.resize(static_cast<std::size_t>(shape.count()));
+  return {joined.data(), shape};
+}
+
+Handle SharedStore::push(const Key& key) {
+  const std::size_t number = find(key, "push", nullptr);
+  require_buffer(key, number);
+  begin_push(key, "push");
+  if (placed_[number].pieces.size() > 1) split(number, joined_[number].gradient.data());
+  return pushed(number);
+}
+
+void SharedStore::split(std::size_t number, const float* values) {
+  for (const TablePiece& piece : placed_[number].pieces)
+    std::copy_n(values + piece.first, piece.count,
+                gradient_of(piece.block).mutable_floats() + piece.offset);
+}
+
+void SharedStore::begin_push(const Key& key, const char* what) {
+  complete_pulls();  // also begins the iteration
   if (site_.has_samples() && !range_taken_)
-    throw StoreError(concat("push of key \"", key.name(),
+    throw StoreError(concat(what, " of key \"", key.name(),
                             "\": the run leases samples, and this iteration has no range; call "
                             "next_range() before its pushes"));
-  complete_pulls();  // before the key counts as pushed, and so that the iteration has begun
-  stored.pushed_in = iterations_;
-  const PlacedKey& placed = placed_[stored.number];
-  for (const TablePiece& piece : placed.pieces)
-    std::copy_n(gradient.data + piece.first, piece.count,
-                gradient_of(piece.block).mutable_floats() + piece.offset);
-  auto handle = std::make_shared<Handle::State>(
-      Handle::State{.store = this, .is_push = true, .iteration = begun_.iteration});
-  pushes_.push_back(handle);
-  Layer& layer = layers_[static_cast<std::size_t>(placed.layer)];
-  if (++layer.pushed == layer.keys) {
+}
+
+Handle SharedStore::push_copy(const Key& key, const char* what, ConstView values, bool assigns) {
+  const std::size_t number = find(key, what, &values.shape);
+  std::vector<Blob> weights;
+  if (iterating_ && was_pushed(number)) {
+    weights = begun_.weights.blobs;  // the values may be a view of these
+    end_iteration();
+  }
+  begin_push(key, what);
+  split(number, values.data);
+  if (assigns)
+    for (const TablePiece& piece : placed_[number].pieces)
+      assigned_[piece.block].insert(piece.slice);
+  return pushed(number);
+}
+
+Handle SharedStore::pushed(std::size_t number) {
+  mark_pushed(number);
+  if (pushes_.empty() || pushes_.back()->iteration != begun_.iteration)
+    pushes_.push_back(std::make_shared<Handle::State>(
+        Handle::State{.store = this, .is_push = true, .iteration = begun_.iteration}));
+  Handle handle = handle_of(pushes_.back());
+  const auto number_of_layer = static_cast<std::size_t>(placed_[number].layer);
+  Layer& layer = layers_[number_of_layer];
+  if (++layer.pushed == layer.keys.size()) {
     UserCall push{.kind = UserCall::Kind::push, .iteration = begun_.iteration};
-    add_layer(static_cast<std::size_t>(placed.layer), push);
+    add_layer(number_of_layer, push);
     call(std::move(push));
   }
-  return handle_of(std::move(handle));
+  return handle;
 }
 
 Blob& SharedStore::gradient_of(BlockId id) {
-  Blob& gradient = gradients_[id];
-  if (gradient) return gradient;
-  const Block& block = job_->layout->block(id);
-  gradient = Blob::floats(block.floats);
-  // Its other keys may have no gradient, and the padding between slices is zero.
-  if (block.slices.size() > 1) std::fill_n(gradient.mutable_floats(), block.floats, 0.0f);
+  Blob& gradient = gradients_[id.value()];
+  if (!gradient) gradient = Blob::floats(job_->layout->block(id).floats);
   return gradient;
 }
 
 void SharedStore::add_layer(std::size_t layer, UserCall& call) {
   call.layers.push_back(static_cast<int>(layer));
-  for (const BlockId id : layers_[layer].blocks) {
-    if (auto node = gradients_.extract(id); !node.empty()) {
-      call.gradients.insert(std::move(node));
-      continue;
+  for (const std::size_t key : layers_[layer].keys)
+    for (const TablePiece& piece : placed_[key].pieces) {
+      float* const to = gradient_of(piece.block).mutable_floats() + piece.offset;
+      // Without a push, memory of gradient() may have any values.
+      const std::int64_t written = was_pushed(key) ? piece.count : 0;
+      std::fill_n(to + written, piece.count + piece.padding - written, 0.0f);
     }
-    const std::int64_t floats = job_->layout->block(id).floats;
-    Blob zeros = Blob::floats(floats);
-    std::fill_n(zeros.mutable_floats(), floats, 0.0f);
-    call.gradients.emplace(id, std::move(zeros));
+  for (const BlockId id : layers_[layer].blocks) {
+    call.gradients.emplace(id, std::move(gradients_[id.value()]));
+    if (auto slices = assigned_.extract(id); !slices.empty())
+      call.assigned.insert(std::move(slices));
   }
 }
 

@@ -33,9 +33,13 @@ class SharedStore final : public StoreState {
 
   Handle pull(const Key& key, View out) override;
   Handle push(const Key& key, ConstView gradient) override;
+  View gradient(const Key& key) override;
+  Handle push(const Key& key) override;
+  Handle set(const Key& key, ConstView weights) override;
   ConstView view(const Key& key) override;
   std::vector<float> get(const Key& key) override;
   void end_iteration() override;
+  void barrier() override;
   std::optional<Range> next_range() override;
   std::uint32_t rank() const override { return worker_.value(); }
   std::uint32_t workers() const override { return site_.workers(); }
@@ -48,7 +52,6 @@ class SharedStore final : public StoreState {
   struct Pull {
     std::size_t key = 0;  // its number
     float* out = nullptr;
-    std::shared_ptr<Handle::State> handle;
   };
 
   /// Calls the worker; throws Ended if the loop is over.
@@ -59,8 +62,20 @@ class SharedStore final : public StoreState {
   /// The first iteration has begun: finds the places of the keys.
   void place();
   void complete_pulls();
-  /// The gradients of a block in this iteration: zeros at first.
+  /// Ends an iteration without pushes, so that its samples are leased again.
+  void give_back();
+  /// Copies the weights of a key.
+  void copy(std::size_t number, float* out) const;
+  /// Begins an iteration in which the key is pushed.
+  void begin_push(const Key& key, const char* what);
+  /// Copies a gradient, or new weights, and hands the key's layer over if it is complete.
+  Handle push_copy(const Key& key, const char* what, ConstView values, bool assigns);
+  /// The key's gradient is written.
+  Handle pushed(std::size_t number);
+  /// Memory for the gradients of a block in this iteration.
   Blob& gradient_of(BlockId id);
+  /// Copies a gradient, or new weights, to the memory of its blocks.
+  void split(std::size_t number, const float* values);
   /// Moves the gradients of a layer into `call`: zeros for keys without a push.
   void add_layer(std::size_t layer, UserCall& call);
 
@@ -70,7 +85,7 @@ class SharedStore final : public StoreState {
 
   std::shared_ptr<const Job> job_;  // null before the first iteration
   struct Layer {
-    std::size_t keys = 0;
+    std::vector<std::size_t> keys;  // their numbers
     std::vector<BlockId> blocks;
     std::size_t pushed = 0;  // keys in this iteration
   };
@@ -81,10 +96,17 @@ class SharedStore final : public StoreState {
   bool iterating_ = false;
   bool range_taken_ = false;
   UserAnswer begun_;
-  std::map<BlockId, Blob> gradients_;  // that were not handed over yet
+  AssignedSlices assigned_;  // of layers that were not handed over yet
 
+  /// A key in several blocks, in one piece for the user.
+  struct Joined {
+    std::vector<float> weights, gradient;
+  };
+  std::map<std::size_t, Joined> joined_;               // by number
+  std::vector<Blob> gradients_;                        // by block; null: none was written
   std::vector<Pull> pulls_;                            // not done
-  std::deque<std::shared_ptr<Handle::State>> pushes_;  // not done, in their order
+  std::shared_ptr<Handle::State> pulling_;             // of these; null: there are none
+  std::deque<std::shared_ptr<Handle::State>> pushes_;  // not done: one for each iteration
 };
 
 }  // namespace leeway::kv

@@ -5,23 +5,25 @@
 #include <utility>
 
 #include "kv/store_state.hpp"
+#include "runtime/words.hpp"
 
 namespace leeway::kv {
 
 // ---- handles ----
 
 void Handle::wait() {
+  if (!state_) return;
   if (!state_->done) state_->store->wait(*state_);
   state_->store->call_back();
 }
 
 bool Handle::done() const {
-  if (!state_->done) state_->store->poll();
-  return state_->done;
+  if (state_ && !state_->done) state_->store->poll();
+  return !state_ || state_->done;
 }
 
 void Handle::then(std::function<void()> next) {
-  if (state_->done) return next();
+  if (!state_ || state_->done) return next();
   state_->next.push_back(std::move(next));
 }
 
@@ -33,9 +35,9 @@ Store::Store(std::unique_ptr<StoreState> state, std::shared_ptr<StoreSite> site)
 Store::Store(Store&&) noexcept = default;
 
 Store::~Store() {
-  if (!site_ || !state_ || std::uncaught_exceptions() > 0) return;
+  if (!site_ || !state_ || closed_ || std::uncaught_exceptions() > 0) return;
   try {
-    state_->close();
+    close();
   } catch (const Ended&) {
   } catch (const std::exception& error) {
     std::cerr << "leeway: " << error.what() << std::endl;
@@ -50,16 +52,56 @@ void Store::set_optimizer(const plan::Optimizer& optimizer) {
   state_->set_optimizer(optimizer);
 }
 
-Handle Store::pull(const Key& key, View out) {
-  Handle handle = state_->pull(key, out);
+void Store::set_updater(const std::string& name) {
+  state_->set_optimizer(updater(name));
+}
+
+template <class Pairs>
+void Store::end_if_pushed(const Pairs& pairs) {
+  if (!state_->has_pushes()) return;
+  for (const auto& [key, tensor] : pairs)
+    if (state_->end_if_pushed(key)) return;
+}
+
+Handle Store::finish(Handle handle) {
   state_->call_back();
   return handle;
 }
 
+Handle Store::pull(const Key& key, View out) {
+  return finish(state_->pull(key, out));
+}
+
+Handle Store::pull(std::span<const std::pair<Key, View>> outs) {
+  end_if_pushed(outs);
+  Handle last;
+  for (const auto& [key, out] : outs) last = state_->pull(key, out);
+  return finish(std::move(last));
+}
+
 Handle Store::push(const Key& key, ConstView gradient) {
-  Handle handle = state_->push(key, gradient);
+  return finish(state_->push(key, gradient));
+}
+
+Handle Store::push(std::span<const std::pair<Key, ConstView>> gradients) {
+  end_if_pushed(gradients);
+  Handle last;
+  for (const auto& [key, gradient] : gradients) last = state_->push(key, gradient);
+  return finish(std::move(last));
+}
+
+View Store::gradient(const Key& key) {
+  const View memory = state_->gradient(key);
   state_->call_back();
-  return handle;
+  return memory;
+}
+
+Handle Store::push(const Key& key) {
+  return finish(state_->push(key));
+}
+
+Handle Store::set(const Key& key, ConstView weights) {
+  return finish(state_->set(key, weights));
 }
 
 Handle Store::push_pull(const Key& key, ConstView gradient, View out) {
@@ -69,11 +111,10 @@ Handle Store::push_pull(const Key& key, ConstView gradient, View out) {
 
 Handle Store::push_pull(std::span<const std::pair<Key, ConstView>> gradients,
                         std::span<const std::pair<Key, View>> outs) {
-  if (outs.empty()) throw StoreError("push_pull: give at least one key to pull");
+  end_if_pushed(gradients);
   for (const auto& [key, gradient] : gradients) state_->push(key, gradient);
   state_->end_iteration();
-  for (const auto& [key, out] : outs.first(outs.size() - 1)) state_->pull(key, out);
-  return pull(outs.back().first, outs.back().second);
+  return pull(outs);
 }
 
 ConstView Store::view(const Key& key) {
@@ -90,6 +131,11 @@ std::vector<float> Store::get(const Key& key) {
 
 void Store::end_iteration() {
   state_->end_iteration();
+  state_->call_back();
+}
+
+void Store::barrier() {
+  state_->barrier();
   state_->call_back();
 }
 
@@ -117,6 +163,21 @@ std::int64_t Store::iterations() const {
 
 void Store::compute(Duration time) {
   state_->compute(time);
+}
+
+void Store::close() {
+  closed_ = true;
+  try {
+    state_->close();
+  } catch (const Lost&) {
+    throw;
+  } catch (const Ended&) {
+  }
+}
+
+void Store::abandon() {
+  closed_ = true;
+  state_->abandon();
 }
 
 }  // namespace leeway::kv

@@ -34,8 +34,10 @@
 // of their ranges, and the optimizer is applied once; otherwise it is applied to each push.
 // sum_gradients() and assign_gradients() add instead.
 //
-// Buffers. push() copies, so the buffer may be changed when it returns. The buffer of a pull is
-// written when its handle is done.
+// Buffers. push() and set() copy, so the buffer may be changed when they return. gradient() returns
+// memory of the store, from which push(key) sends without a copy: write it between these calls. A
+// key in several blocks is copied there, too: one above 4 MiB or above a shard's share of all keys.
+// The buffer of a pull is written when its handle is done, and must exist until then.
 //
 // Errors throw StoreError, whose text says what to do. When the run is over, calls throw Ended,
 // except next_range(). A store belongs to one thread.
@@ -72,17 +74,26 @@ struct Lost : Ended {
   using Ended::Ended;
 };
 
-/// A text or an integer. The integer 3 and the text "3" are the same key.
+/// A text or an integer. The integer 3 and the text "3" are the same key; the integer is found
+/// faster.
 class Key {
  public:
   Key(std::string name) : name_(std::move(name)) {}
   Key(const char* name) : name_(name) {}
   template <class Integer>
-  requires std::is_integral_v<Integer> Key(Integer number) : name_(std::to_string(number)) {}
-  const std::string& name() const { return name_; }
+  requires std::is_integral_v<Integer> Key(Integer number) {
+    if (std::in_range<std::int64_t>(number))
+      number_ = static_cast<std::int64_t>(number);
+    else
+      name_ = std::to_string(number);
+  }
+  /// Of a key that was given as an integer.
+  std::optional<std::int64_t> number() const { return number_; }
+  std::string name() const { return number_ ? std::to_string(*number_) : name_; }
 
  private:
   std::string name_;
+  std::optional<std::int64_t> number_;
 };
 
 /// Views of a program's memory: row-major floats.
@@ -104,9 +115,12 @@ struct Range {
 
 class StoreState;
 
-/// A push or a pull. Copies refer to the same one. Must not outlive its store.
+/// A push or a pull, or several of one call. Copies refer to the same one. Must not outlive its
+/// store.
 class Handle {
  public:
+  /// Is done.
+  Handle() = default;
   /// A pull: its buffer has the weights. A push: the shards have applied it, or dropped it because
   /// its round was over or its worker evicted; the samples of a dropped push are leased again.
   /// Waiting for a push of the present iteration ends the iteration.
@@ -122,7 +136,7 @@ class Handle {
  private:
   friend class StoreState;
   explicit Handle(std::shared_ptr<State> state) : state_(std::move(state)) {}
-  std::shared_ptr<State> state_;
+  std::shared_ptr<State> state_;  // null: done
 };
 
 /// Settings of a store besides its type. Flags of the launcher replace them.
@@ -156,28 +170,46 @@ class Store {
   void init(const Key& key, ConstView values);
   /// How shards update the keys; that of worker 0 counts. The default is sum_gradients().
   void set_optimizer(const plan::Optimizer& optimizer);
+  /// The same with a function that the process of the shards has given to register_updater().
+  void set_updater(const std::string& name);
 
   // The training loop:
 
   Handle pull(const Key& key, View out);
+  Handle pull(std::span<const std::pair<Key, View>> outs);
   Handle push(const Key& key, ConstView gradient);
+  Handle push(std::span<const std::pair<Key, ConstView>> gradients);
+  /// Memory of the store for the key's gradient in this iteration, until push(key). Its values are
+  /// unspecified.
+  View gradient(const Key& key);
+  /// Pushes the memory that gradient() has returned.
+  Handle push(const Key& key);
   /// Pushes, ends the iteration, and pulls into `out`.
   Handle push_pull(const Key& key, ConstView gradient, View out);
   /// The same for several keys: pulls after all pushes.
   Handle push_pull(std::span<const std::pair<Key, ConstView>> gradients,
                    std::span<const std::pair<Key, View>> outs);
+  /// Replaces the weights of a key, and leaves the state of the optimizer. The call is a push of
+  /// the key in this iteration, which may be dropped like any push. In a round, gradients of other
+  /// workers come first, and of several new values that of the last worker counts.
+  Handle set(const Key& key, ConstView weights);
   /// The weights of a key, in memory of the store, until the iteration ends; those of a local store
-  /// change when the key is pushed. Throws StoreError for a key that is split over several shards.
+  /// change when the key is pushed.
   ConstView view(const Key& key);
   /// A copy of the weights.
   std::vector<float> get(const Key& key);
   /// Ends the iteration, which advances this worker's clock.
   void end_iteration();
+  /// Ends the iteration, and returns when all workers of the run wait in barrier(), and all their
+  /// pushes are applied. Workers that have left or are lost are not awaited. Also returns when the
+  /// run is over.
+  void barrier();
   /// The samples of the next iteration; none when all epochs are trained. Each sample of an epoch
   /// is trained once, by another worker if one is lost or its push dropped. Throws StoreError if
   /// the run has no samples.
   std::optional<Range> next_range();
 
+  /// In the order of init().
   std::vector<std::string> keys() const;
   std::uint32_t rank() const;
   std::uint32_t workers() const;
@@ -186,9 +218,21 @@ class Store {
   /// In a simulation: this worker computes for `time`. Elsewhere without effect.
   void compute(Duration time);
 
+  /// Ends the iteration and leaves the run, as the destructor does. Throws StoreError. Requires
+  /// that no other call follows.
+  void close();
+  /// Ends the worker without its iteration, as if its process had died. Requires that no other call
+  /// follows.
+  void abandon();
+
  private:
+  Handle finish(Handle handle);
+  template <class Pairs>
+  void end_if_pushed(const Pairs& pairs);
+
   std::shared_ptr<StoreSite> site_;  // outlives the state
   std::unique_ptr<StoreState> state_;
+  bool closed_ = false;
 };
 
 }  // namespace leeway::kv

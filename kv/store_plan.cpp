@@ -14,18 +14,21 @@ namespace {
 constexpr std::int64_t kEpochIterations = std::int64_t{1} << 18;
 constexpr double kManyEpochs = 1e9;
 
-bool is_assign(const std::optional<plan::Optimizer>& optimizer) {
-  return optimizer && std::holds_alternative<plan::Assign>(optimizer->kind);
-}
-
 }  // namespace
+
+bool counts_zeros(const plan::Optimizer& optimizer) {
+  return std::holds_alternative<plan::Assign>(optimizer.kind) ||
+         std::holds_alternative<plan::Updater>(optimizer.kind);
+}
 
 Plan store_plan(const Declarations& declarations, const Options& options) {
   Plan plan;
   plan.name = "kv";
   plan.seed = options.seed;
-  auto layers = table_layers(
-      declarations.keys, is_assign(declarations.optimizer) ? Grouping::none : Grouping::small_keys);
+  auto layers =
+      table_layers(declarations.keys, counts_zeros(declarations.optimizer.value_or(sum_gradients()))
+                                          ? Grouping::none
+                                          : Grouping::small_keys);
   if (!layers) throw StoreError(layers.error().text);
   plan.model = std::move(*layers);
   plan.loss = plan::Loss::mean_squared_error;

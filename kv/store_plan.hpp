@@ -11,6 +11,8 @@
 
 namespace leeway::kv {
 
+/// Whether a gradient of zeros changes the weights, or may do so. Keys are then pushed separately.
+bool counts_zeros(const plan::Optimizer& optimizer);
 /// Throws StoreError for keys that make no table.
 Plan store_plan(const Declarations& declarations, const Options& options);
 /// As many shards as wanted, if each gets a part of the table.

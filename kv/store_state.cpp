@@ -1,12 +1,24 @@
 #include "kv/store_state.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <iterator>
 #include <utility>
 
 #include "core/text.hpp"
 
 namespace leeway::kv {
+namespace {
+
+/// The integer whose text is `name`.
+std::optional<std::int64_t> integer_of(const std::string& name) {
+  std::int64_t number = 0;
+  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
+  if (error != std::errc() || std::to_string(number) != name) return std::nullopt;
+  return number;
+}
+
+}  // namespace
 
 // ---- before the first iteration ----
 
@@ -16,14 +28,18 @@ void StoreState::init(const Key& key, ConstView values) {
         concat("init of key \"", key.name(),
                "\": the first iteration has begun; initialise all keys before the first "
                "push, pull or range"));
-  if (values.shape.count() <= 0)
+  const auto extents = values.shape.extents();
+  if (std::ranges::any_of(extents, [](std::int64_t extent) { return extent < 1; }))
     throw StoreError(
         concat("init of key \"", key.name(), "\": the shape ", values.shape, " is empty"));
-  if (!keys_.emplace(key.name(), StoredKey{keys_.size(), values.shape}).second)
-    throw StoreError(concat("init of key \"", key.name(), "\": it is initialised already"));
+  const std::string name = key.name();
+  if (!by_name_.emplace(name, keys_.size()).second)
+    throw StoreError(concat("init of key \"", name, "\": it is initialised already"));
+  if (const auto number = integer_of(name)) by_number_.emplace(*number, keys_.size());
+  keys_.push_back({values.shape});
   Blob copy = Blob::floats(values.shape.count());
   std::copy_n(values.data, values.shape.count(), copy.mutable_floats());
-  declarations_.keys.push_back({key.name(), values.shape});
+  declarations_.keys.push_back({name, values.shape});
   declarations_.values.push_back(std::move(copy));
 }
 
@@ -40,27 +56,45 @@ void StoreState::set_optimizer(const plan::Optimizer& optimizer) {
 
 std::vector<std::string> StoreState::keys() const {
   std::vector<std::string> names;
-  for (const auto& [name, key] : keys_) names.push_back(name);
+  for (const TableKey& key : declarations_.keys) names.push_back(key.name);
   return names;
 }
 
-StoreState::StoredKey& StoreState::take(const Key& key, const char* what, const Shape* shape) {
-  const auto found = keys_.find(key.name());
-  if (found == keys_.end())
+std::size_t StoreState::find(const Key& key, const char* what, const Shape* shape) const {
+  std::size_t number = keys_.size();
+  if (const auto integer = key.number()) {
+    if (const auto found = by_number_.find(*integer); found != by_number_.end())
+      number = found->second;
+  } else if (const auto found = by_name_.find(key.name()); found != by_name_.end()) {
+    number = found->second;
+  }
+  if (number == keys_.size())
     throw StoreError(concat(what, " of key \"", key.name(),
                             "\": it was not initialised; call init() for it before the first push, "
                             "pull or range"));
-  StoredKey& stored = found->second;
-  if (shape && *shape != stored.shape)
-    throw StoreError(concat(what, " of key \"", key.name(), "\": its shape is ", stored.shape,
-                            ", not ", *shape));
-  if (stored.pushed_in == iterations_) end_iteration();
-  return stored;
+  if (shape && *shape != keys_[number].shape)
+    throw StoreError(concat(what, " of key \"", key.name(), "\": its shape is ",
+                            keys_[number].shape, ", not ", *shape));
+  return number;
 }
 
-bool StoreState::was_pushed(const Key& key) const {
-  const auto found = keys_.find(key.name());
-  return found != keys_.end() && found->second.pushed_in == iterations_;
+std::size_t StoreState::take(const Key& key, const char* what, const Shape* shape) {
+  const std::size_t number = find(key, what, shape);
+  if (was_pushed(number)) end_iteration();
+  return number;
+}
+
+bool StoreState::end_if_pushed(const Key& key) {
+  if (!was_pushed(find(key, "a call with several keys", nullptr))) return false;
+  end_iteration();
+  return true;
+}
+
+void StoreState::require_buffer(const Key& key, std::size_t number) const {
+  if (keys_[number].buffer_in != iterations_ || was_pushed(number))
+    throw StoreError(concat("push of key \"", key.name(),
+                            "\": write its gradient to the memory that gradient() returns in this "
+                            "iteration, or give a gradient"));
 }
 
 // ---- handles ----

@@ -62,6 +62,10 @@ bool take_shape(std::string_view& text, Shape& shape) {
   return false;
 }
 
+bool is_empty(std::int64_t extent) {
+  return extent < 1;
+}
+
 Expected<std::vector<TableKey>> keys_of(std::string_view text) {
   std::vector<TableKey> keys;
   while (!text.empty()) {
@@ -71,7 +75,7 @@ Expected<std::vector<TableKey>> keys_of(std::string_view text) {
       return Error{"its arguments are not those of a table of keys"};
     key.name = text.substr(0, length);
     text.remove_prefix(length + 1);
-    if (!take_shape(text, key.shape) || key.shape.count() <= 0)
+    if (!take_shape(text, key.shape) || std::ranges::any_of(key.shape.extents(), is_empty))
       return Error{concat("its key \"", key.name, "\" has no valid shape")};
     keys.push_back(std::move(key));
   }
@@ -152,10 +156,10 @@ Expected<std::vector<plan::Layer>> table_layers(const std::vector<TableKey>& key
         plan::CustomLayer{kLayer, text_of(std::span(keys).subspan(begin, end - begin))});
   }
   if (layers.size() > limits::kMaxBuckets)
-    return Error{
-        concat("the store has more than ", limits::kMaxBuckets, " keys",
-               grouping == Grouping::none ? " with assign_gradients()" : " of 16 KiB or more",
-               "; join some of them")};
+    return Error{concat("the store has more than ", limits::kMaxBuckets, " keys",
+                        grouping == Grouping::none ? " with assign_gradients() or an updater"
+                                                   : " of 16 KiB or more",
+                        "; join some of them")};
   return layers;
 }
 
@@ -180,10 +184,18 @@ std::map<std::string, PlacedKey> place_keys(const Model& model, const Layout& la
     by_parameter.push_back(&key);
   }
   for (const Block& block : layout.blocks())
-    for (const BlockSlice& slice : block.slices) {
+    for (std::size_t i = 0; i < block.slices.size(); ++i) {
+      const BlockSlice& slice = block.slices[i];
       PlacedKey& key = *by_parameter[static_cast<std::size_t>(slice.parameter)];
-      const std::int64_t row = key.shape.row_count();
-      key.pieces.push_back({block.id, slice.offset, slice.first_row * row, slice.rows * row});
+      const std::int64_t row = key.shape.row_count(), count = slice.rows * row;
+      const std::int64_t next =
+          i + 1 < block.slices.size() ? block.slices[i + 1].offset : block.floats;
+      key.pieces.push_back({.block = block.id,
+                            .slice = static_cast<std::uint32_t>(i),
+                            .offset = slice.offset,
+                            .padding = next - slice.offset - count,
+                            .first = slice.first_row * row,
+                            .count = count});
     }
   return placed;
 }

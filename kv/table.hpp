@@ -24,8 +24,10 @@ struct TableKey {
 /// Consecutive floats of a key in a block.
 struct TablePiece {
   BlockId block;
-  std::int64_t offset = 0;  // floats from the start of the block
-  std::int64_t first = 0;   // floats from the start of the key
+  std::uint32_t slice = 0;   // number in the block
+  std::int64_t offset = 0;   // floats from the start of the block
+  std::int64_t padding = 0;  // floats behind it that no key has
+  std::int64_t first = 0;    // floats from the start of the key
   std::int64_t count = 0;
 };
 

@@ -7,6 +7,7 @@ $Cxx.namespace("leeway::schema");
 using Cpp = import "/messages/generator/annotations.capnp";
 $Cpp.namespace("leeway::msg");
 $Cpp.include("messages/message.hpp");
+using import "/messages/generator/annotations.capnp".ascending;
 using import "/messages/generator/annotations.capnp".count;
 using import "/messages/generator/annotations.capnp".limit;
 using import "/messages/generator/annotations.capnp".method;
@@ -89,6 +90,7 @@ struct Contribution $method("bool is_empty() const { return blocks.empty(); }") 
   owners @9 :UInt32 = 1;  # stages of a pipeline that push these blocks
   blocks @10 :List(Common.BlockRef) $limit("kMaxBlocks");
   # As in the bucket; none for an empty push.
+  assigned @11 :List(UInt32) $limit("kMaxBlockSlices") $ascending;  # as in the push
 }
 
 struct RoundState {

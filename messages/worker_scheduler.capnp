@@ -27,6 +27,7 @@ struct Start {
   # effect.
   iteration @0 :Int64 $type(Common.iteration);
   nonce @1 :UInt64 $type(Common.joinNonce);  # of the latest Join that the scheduler knows
+  openBarriers @2 :UInt64;  # a worker that waits at one of these barriers passes it
 }
 
 struct WantLease {
@@ -79,8 +80,12 @@ struct PushDropped {
 }
 
 struct Idle {
-  # worker -> scheduler. All its pushes are acknowledged, and it has no lease.
+  # worker -> scheduler. All its pushes are acknowledged, and it has no lease, or gives its leases
+  # back. The worker repeats it when it reaches a barrier while it is idle.
   clock @0 :Int64 $type(Common.clock);  # of this worker; a pipeline is idle when all its stages are
+  barrier @1 :UInt64;
+  # The number of the barrier at which the worker waits until all workers that take part wait at it
+  # or at a later one; 0: none.
 }
 
 struct Diverged {

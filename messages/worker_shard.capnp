@@ -5,6 +5,7 @@ using Cxx = import "/capnp/c++.capnp";
 $Cxx.namespace("leeway::schema");
 using Cpp = import "/messages/generator/annotations.capnp";
 $Cpp.namespace("leeway::msg");
+using import "/messages/generator/annotations.capnp".ascending;
 using import "/messages/generator/annotations.capnp".checked;
 using import "/messages/generator/annotations.capnp".limit;
 using import "/messages/generator/annotations.capnp".range;
@@ -44,6 +45,9 @@ struct Push $checked {
   scale @8 :Float32 = 1;
   # Factor of the gradients, from 0 to 1, which limits the norm of the push. 1 under policies with
   # rounds. NaN if the norm is.
+  assigned @9 :List(UInt32) $limit("kMaxBlockSlices") $ascending;
+  # Slices of the bucket that have new weights instead of gradients, counted over its blocks. They
+  # are assigned after the update; in a round, those of the last worker count.
 
   enum Kind { gradient @0; delta @1; empty @2; }
 }

@@ -31,6 +31,7 @@ struct Optimizer {
     adagrad @7 :AdaGrad $help("steps scaled by the sum of all squared gradients");
     sum @12 :Void $help("adds the sum of the workers' gradients, without a learning rate");
     assign @13 :Void $help("replaces the weights by the sum of the workers' gradients");
+    updater @14 :Updater $help("a function that the program has registered, as updater(NAME)");
   }
   noDecayOnBiases @8 :Bool $flag("--no-decay-on-biases")
     $help("no weight decay for biases and for the scales and shifts of norms");
@@ -41,6 +42,9 @@ struct Optimizer {
         "otherwise that of each push; 0: no limit");
   groups @11 :List(ParameterGroup) $limit("kMaxParameterGroups")
     $help("parameters with another learning rate or weight decay; the first match counts");
+  struct Updater {
+    name @0 :Text $help("name under which the program has registered the function");
+  }
   struct Momentum {
     factor @0 :Float64 = 0.9 $range(Range.belowOne) $help("share of the velocity that is kept");
     dampening @1 :Float64 $range(Range.share)

@@ -186,6 +186,11 @@ inline plan::Optimizer assign_gradients() {
   return {1, 0, plan::Assign{}};
 }
 
+/// A function that the program has given to register_updater().
+inline plan::Optimizer updater(const std::string& name) {
+  return {1, 0, plan::Updater{name}};
+}
+
 /// The optimizers of `--optimizer`, with their usual learning rates.
 struct NamedOptimizer {
   const char* name;
@@ -197,7 +202,8 @@ inline const NamedOptimizer kOptimizers[] = {
     {"adamw", adamw()},          {"adagrad", adagrad()},
     {"sum", sum_gradients()},    {"assign", assign_gradients()},
 };
-static_assert(std::size(kOptimizers) == std::variant_size_v<plan::OptimizerKind>);
+static_assert(std::size(kOptimizers) + 1 == std::variant_size_v<plan::OptimizerKind>,
+              "all but updaters, whose names the program decides");
 
 inline plan::LrSchedule constant(double warmup_epochs = 0) {
   return {warmup_epochs, plan::Constant{}};

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <ranges>
 #include <utility>
 
 #include "core/mutant.hpp"
@@ -59,6 +60,7 @@ void Admission::admit(WorkerId lead, Outbox& out) {
   member.missing = planted(Mutant::started_too_early) ? 1 : mailer_.stage_shard_pairs();
   member.start = {};
   member.uneven = false;
+  member.barrier = 0;
   // By rounds: beyond the last round with shares. Else where the last running member stands.
   Iteration at(member.clock.value());
   if (by_rounds_) {
@@ -78,6 +80,24 @@ void Admission::admit(WorkerId lead, Outbox& out) {
         return msg::Admit{worker, member.session, at, member.admitted_by};
       },
       out);
+}
+
+void Admission::open_barriers(Outbox& out) {
+  if (!run_.is_training()) return;
+  std::vector<WorkerId> waiting;
+  for (const WorkerId lead : roster_.in({State::idle}))
+    if (roster_.at(lead).barrier > 0) waiting.push_back(lead);
+  if (waiting.empty()) return;
+  const bool all_wait =
+      waiting.size() ==
+      roster_.count({State::joined, State::admitting, State::running, State::idle, State::fencing});
+  if (all_wait) {
+    const auto number = [&](WorkerId lead) { return roster_.at(lead).barrier; };
+    open_barriers_ =
+        std::max(open_barriers_, std::ranges::min(waiting | std::views::transform(number)));
+  }
+  for (const WorkerId lead : waiting)
+    if (roster_.at(lead).barrier <= open_barriers_ && !roster_.at(lead).leaving()) admit(lead, out);
 }
 
 bool Admission::admitted(const msg::Admitted& answer, Outbox& out) {
@@ -130,8 +150,9 @@ void Admission::send_again(WorkerId worker, Outbox& out) const {
 }
 
 void Admission::start(WorkerId worker, Outbox& out) const {
-  const msg::Start start{roster_.member_of(worker).start, roster_.stage_of(worker).nonce};
-  mailer_.to_worker(worker, start, out);
+  const Member& member = roster_.member_of(worker);
+  mailer_.to_worker(worker,
+                    msg::Start{member.start, roster_.stage_of(worker).nonce, open_barriers_}, out);
 }
 
 }  // namespace leeway

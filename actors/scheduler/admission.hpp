@@ -27,6 +27,8 @@ class Admission {
   void begin_if_gathered(Outbox& out);
   /// Proposes the member's first iteration to the shards.
   void admit(WorkerId lead, Outbox& out);
+  /// Opens the next barrier if all members that take part wait, and admits those that pass.
+  void open_barriers(Outbox& out);
   /// A shard's answer. True when all have answered for the member: start_ready() may start it.
   bool admitted(const msg::Admitted& answer, Outbox& out);
   /// Starts the members for which all shards have answered.
@@ -48,6 +50,7 @@ class Admission {
   const Mailer& mailer_;
   Leases& leases_;
   RunControl& run_;
+  std::uint64_t open_barriers_ = 0;  // all barriers up to this number are open
   std::set<WorkerId> ready_;  // every ready member, and perhaps some that are not ready any more
 };
 

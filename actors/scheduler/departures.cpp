@@ -1,5 +1,6 @@
 #include "actors/scheduler/departures.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "core/mutant.hpp"
@@ -9,6 +10,11 @@ namespace leeway {
 bool Departures::idle(WorkerId worker, const msg::Idle& sent, Outbox& out) {
   const WorkerId lead = stages_->lead_of(worker);
   auto& member = roster_.at(lead);
+  if (member.state == State::idle) {
+    const bool has_reached = sent.barrier > member.barrier;
+    member.barrier = std::max(member.barrier, sent.barrier);
+    return has_reached;
+  }
   if (member.state != State::running) return false;
   auto& stage = roster_.stage_of(worker);
   stage.idle = true;
@@ -16,6 +22,7 @@ bool Departures::idle(WorkerId worker, const msg::Idle& sent, Outbox& out) {
   if (!member.all_idle()) return false;
   leases_.confirm(lead, member.least_clock(), out);
   roster_.enter(lead, State::idle);
+  member.barrier = sent.barrier;
   // It may hold leases that it has not looked at: a share of a round that began after its NoData,
   // or the answer to a request that was sent twice.
   leases_.take_back(lead, {}, out);

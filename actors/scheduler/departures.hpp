@@ -21,7 +21,8 @@ class Departures {
         bound_(bound),
         run_(run) {}
 
-  /// A stage has no samples, and all its pushes are acknowledged. True if its member is idle now.
+  /// A stage has no samples or waits at a barrier, and all its pushes are acknowledged. True if its
+  /// member is idle now, or waits at a barrier now.
   bool idle(WorkerId worker, const msg::Idle& sent, Outbox& out);
 
   /// Asks the worker's member to leave while the run continues. True if the member still has to

@@ -70,6 +70,7 @@ struct Member {
   Iteration resume_round;     // backup: the round after its last dropped push
   PartialIterations partial;  // of its iterations, from the answers to the Fence
   bool took_part = false;     // had started when it was evicted
+  std::uint64_t barrier = 0;  // the barrier at which it waits; 0: none
   std::string end_reason;
 
   /// True when all shards have admitted the member.

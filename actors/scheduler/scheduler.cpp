@@ -154,9 +154,7 @@ void Scheduler::on_member(WorkerId worker, Body& body, Outbox& out) {
   if (const auto* want = std::get_if<msg::WantLease>(&body)) {
     lease(worker, *want, out);
   } else if (const auto* idle = std::get_if<msg::Idle>(&body)) {
-    if (!departures_.idle(worker, *idle, out)) return;
-    samples_came_back(out);
-    run_.finish_if_done(out);
+    this->idle(worker, *idle, out);
   } else if (const auto* sent = std::get_if<msg::Diverged>(&body)) {
     diverged(worker, *sent, out);
   } else {
@@ -218,6 +216,7 @@ void Scheduler::fenced(ShardId shard, const msg::Fenced& answer, Outbox& out) {
   run_.fail_if_alone(lead, out);
   samples_came_back(out);
   run_.finish_if_done(out);
+  admission_.open_barriers(out);
 }
 
 void Scheduler::leave(WorkerId worker, Outbox& out) {
@@ -246,6 +245,7 @@ void Scheduler::stopped(WorkerId worker, Session session, const msg::Stopped& se
       run_.fail_if_alone(job_->stages->lead_of(worker), out);
       samples_came_back(out);
       run_.finish_if_done(out);
+      admission_.open_barriers(out);
   }
 }
 
@@ -266,6 +266,13 @@ void Scheduler::lease(WorkerId lead, const msg::WantLease& want, Outbox& out) {
   bound_.measured(lead, want, out);
   leases_.withdraw(lead);
   if (run_.is_training() && leases_.answer(lead, want, out)) snapshots_.start_if_due(out);
+}
+
+void Scheduler::idle(WorkerId worker, const msg::Idle& sent, Outbox& out) {
+  if (!departures_.idle(worker, sent, out)) return;
+  samples_came_back(out);
+  run_.finish_if_done(out);
+  admission_.open_barriers(out);
 }
 
 void Scheduler::diverged(WorkerId worker, const msg::Diverged& sent, Outbox& out) {
@@ -307,7 +314,7 @@ void Scheduler::samples_came_back(Outbox& out) {
   for (const auto& [lead, want] : leases_.take_waiting()) lease(lead, want, out);
   if (!leases_.book().anything_to_lease()) return;
   for (const WorkerId lead : roster_.in({State::idle}))
-    if (!roster_.at(lead).leaving()) admission_.admit(lead, out);
+    if (!roster_.at(lead).leaving() && roster_.at(lead).barrier == 0) admission_.admit(lead, out);
 }
 
 }  // namespace leeway

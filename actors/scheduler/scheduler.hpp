@@ -75,6 +75,7 @@ class Scheduler final : public ProtocolRole {
   void start_ready(Outbox& out);
   /// Leases returned samples to waiting requests, and admits idle members for them.
   void samples_came_back(Outbox& out);
+  void idle(WorkerId worker, const msg::Idle& sent, Outbox& out);
 
   bool is_shard(Address actor) const {
     return actor.kind == RoleKind::shard && actor.index < shards_.size();

@@ -27,23 +27,32 @@ Status validate_push(const msg::Push& push, const StageShare::AtShard& share,
     return Error{"deltas are not taken here, send gradients"};
   if (!push.rows.empty()) return Error{"sparse pushes are not taken here, send all rows"};
   if (push.kind == msg::Push::Kind::empty) {
+    if (!push.assigned.empty()) return Error{"an empty push assigns no slices"};
     if (push.samples == 0) return {};
     return Error{concat("an empty push has ", push.samples, " samples; send 0")};
   }
-  if (push.samples == 0 || push.weight <= 0)
+  const bool only_assigns = push.samples == 0 && push.weight == 0 && !push.assigned.empty();
+  if (!only_assigns && (push.samples == 0 || push.weight <= 0))
     return Error{"a gradient needs samples and a weight above 0"};
   if (push.scale < 0 || push.scale > 1)
     return Error{concat("scale is ", push.scale, ", must be 0 to 1")};
   // The shard recovers the samples of a round from the weight.
-  if (push.weight > 1 || push.samples / push.weight > std::numeric_limits<std::uint32_t>::max())
+  constexpr double kMostSamples = std::numeric_limits<std::uint32_t>::max();
+  if (!only_assigns && (push.weight > 1 || push.samples / push.weight > kMostSamples))
     return Error{concat("weight ", push.weight, " is not the share of ", push.samples,
                         " samples in a round")};
   const auto& blocks = share.buckets[push.bucket].blocks;
   if (push.blocks.size() != blocks.size())
     return Error{concat("bucket ", push.bucket, " has ", blocks.size(), " blocks, not ",
                         push.blocks.size())};
-  for (std::size_t i = 0; i < blocks.size(); ++i)
+  std::size_t slices = 0;
+  for (std::size_t i = 0; i < blocks.size(); ++i) {
     if (auto valid = validate_block(push.blocks[i], layout.block(blocks[i])); !valid) return valid;
+    slices += layout.block(blocks[i]).slices.size();
+  }
+  if (!push.assigned.empty() && push.assigned.back() >= slices)
+    return Error{concat("slice ", push.assigned.back(), " is assigned, bucket ", push.bucket,
+                        " has ", slices)};
   return {};
 }
 

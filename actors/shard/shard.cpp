@@ -204,7 +204,8 @@ void Shard::handle(Address from, const Envelope& envelope, msg::Push& push, Outb
                             .scale = push.scale,
                             .first_owner = owners.front() == job_->stages->stage_of(worker),
                             .owners = static_cast<std::uint32_t>(owners.size()),
-                            .blocks = std::move(push.blocks)};
+                            .blocks = std::move(push.blocks),
+                            .assigned = std::move(push.assigned)};
   if (push.kind == msg::Push::Kind::empty) contribution.blocks.clear();
   switch (clocks_.accept(worker, push.iteration, push.bucket, push.bucket_count)) {
     case ClockTable::Verdict::accepted:

@@ -9,9 +9,11 @@
 namespace leeway {
 namespace {
 
-/// Samples of one round, recovered exactly from the weight of a push.
-std::int64_t round_samples(const Contribution& contribution) {
-  return std::llround(contribution.samples / contribution.weight);
+/// Samples of one round, recovered exactly from the weight of a push; 1 without samples.
+std::int64_t round_samples(const std::vector<Contribution>& contributions) {
+  for (const Contribution& one : contributions)
+    if (one.samples > 0) return std::llround(one.samples / one.weight);
+  return 1;
 }
 
 /// A blob while it gets new contents: in place if it is not shared, otherwise in a new blob, so
@@ -68,10 +70,11 @@ UpdateWork::UpdateWork(std::shared_ptr<const Job> job, std::shared_ptr<Executor>
       live_(live),
       shadow_(shadow),
       contributions_(std::move(contributions)) {
-  const std::int64_t round = round_samples(contributions_.front());
+  const std::int64_t round = round_samples(contributions_);
   scale_ = contributions_.front().scale;  // stages of one pipeline have the same scale
   for (std::size_t i = 0; i < contributions_.size(); ++i) {
     const auto& contribution = contributions_[i];
+    if (contribution.samples == 0) continue;  // only assigns
     const WorkerId lead = job_->stages->lead_of(contribution.worker);
     if (shares_.empty() || shares_.back().lead != lead) shares_.push_back({lead, i, i, 0});
     Share& share = shares_.back();
@@ -81,10 +84,12 @@ UpdateWork::UpdateWork(std::shared_ptr<const Job> job, std::shared_ptr<Executor>
   }
   for (const Share& share : shares_) samples_ += share.samples;
   lags_.assign(contributions_.size(), 0);
+  assigned_.resize(live_->size());
   // One of n tied gradients counts as 1/n of an update by a gradient n times as large. So updates
   // that arrive one by one decay the weights and their averages as much as one whole update.
-  const auto here = static_cast<double>(shares_.front().end - shares_.front().begin);
-  if (shares_.size() == 1) portion_ = here / contributions_.front().owners;
+  if (shares_.size() == 1)
+    portion_ = static_cast<double>(shares_.front().end - shares_.front().begin) /
+               contributions_[shares_.front().begin].owners;
   weight_ = portion_ * static_cast<double>(samples_) / static_cast<double>(round);
 }
 
@@ -106,14 +111,24 @@ void UpdateWork::run(int part) {
     lags_[i] =
         std::max(lags_[i], (*live_)[index].version - contributions_[i].blocks[index].version);
   if (job_->cost_only || (*live_)[index].block->frozen) {
-    count((*live_)[index]);
-    if (shadow_) count((*shadow_)[index]);
+    count((*live_)[index], weight_);
+    if (shadow_) count((*shadow_)[index], weight_);
     return;
   }
-  const Blob gradient = measured_.empty() ? mean_gradient(index) : std::move(measured_[index]);
-  apply((*live_)[index], gradient.as_floats());
-  if (shadow_) apply((*shadow_)[index], gradient.as_floats());
-  on_->end_read(gradient);
+  if (measured_.empty()) assigned_[index] = take_assigned(index);
+  const auto assigned = std::move(assigned_[index]);
+  if (has_gradients(index)) {
+    const Blob gradient = measured_.empty() ? mean_gradient(index) : std::move(measured_[index]);
+    apply((*live_)[index], gradient.as_floats());
+    if (shadow_) apply((*shadow_)[index], gradient.as_floats());
+    on_->end_read(gradient);
+  } else {
+    count((*live_)[index], 0);
+    if (shadow_) count((*shadow_)[index], 0);
+  }
+  assign((*live_)[index], assigned);
+  if (shadow_) assign((*shadow_)[index], assigned);
+  for (const Assignment& one : assigned) on_->end_read(one.from);
   const Cost done = cost(part);
   timer.end("shards", "update", static_cast<double>(done.flops), static_cast<double>(done.bytes));
 }
@@ -128,11 +143,73 @@ void UpdateWork::measure(int part) {
   const auto index = static_cast<std::size_t>(part);
   const Block& block = *(*live_)[index].block;
   Profile::Timer timer(job_->profile.get(), *on_);
+  assigned_[index] = take_assigned(index);
+  if (!has_gradients(index)) return;
   measured_[index] = mean_gradient(index);
   if (block.average == 0)
     squares_ += on_->sum_of_squares(measured_[index].as_floats(), block.floats);
   const Cost done = measuring_cost(part);
   timer.end("shards", "measure", static_cast<double>(done.flops), static_cast<double>(done.bytes));
+}
+
+std::vector<UpdateWork::Assignment> UpdateWork::take_assigned(std::size_t index) {
+  std::vector<Assignment> assigned;
+  const auto& slices = (*live_)[index].block->slices;
+  const std::size_t first = first_slice(index);
+  for (Contribution& contribution : contributions_) {
+    Blob& data = contribution.blocks[index].data;
+    Blob from, gradient;
+    for (const std::uint32_t number : contribution.assigned) {
+      if (number < first || number >= first + slices.size()) continue;
+      if (!from) {
+        from = on_->fetch(data);
+        gradient = on_->allocate(from.size());
+        on_->copy(gradient.mutable_data(), from.data(), from.size());
+      }
+      const BlockSlice& slice = slices[number - first];
+      const auto& spec = job_->model->parameters()[static_cast<std::size_t>(slice.parameter)].spec;
+      const std::int64_t count = slice.rows * spec.shape.row_count();
+      on_->zero(gradient.mutable_floats() + slice.offset,
+                static_cast<std::size_t>(count) * sizeof(float));
+      assigned.push_back({slice.offset, count, from});
+    }
+    if (gradient) data = std::move(gradient);
+  }
+  return assigned;
+}
+
+bool UpdateWork::has_gradients(std::size_t index) const {
+  const auto& slices = (*live_)[index].block->slices;
+  const std::size_t first = first_slice(index);
+  return std::ranges::any_of(contributions_, [&](const Contribution& one) {
+    const auto assigned = std::ranges::count_if(one.assigned, [&](std::uint32_t number) {
+      return number >= first && number < first + slices.size();
+    });
+    return one.samples > 0 && static_cast<std::size_t>(assigned) < slices.size();
+  });
+}
+
+void UpdateWork::assign(BlockState& state, const std::vector<Assignment>& assigned) const {
+  if (assigned.empty()) return;
+  if (!state.weights.unique()) {
+    on_->begin_read(state.weights);
+    Blob copy = on_->allocate(state.weights.size());
+    on_->copy(copy.mutable_data(), state.weights.data(), state.weights.size());
+    on_->end_read(state.weights);
+    state.weights = std::move(copy);
+  } else {
+    on_->begin_write(state.weights);
+  }
+  for (const Assignment& one : assigned)
+    on_->copy(state.weights.mutable_floats() + one.offset, one.from.as_floats() + one.offset,
+              static_cast<std::size_t>(one.count) * sizeof(float));
+  on_->end_write(state.weights);
+}
+
+std::size_t UpdateWork::first_slice(std::size_t index) const {
+  std::size_t first = 0;
+  for (std::size_t i = 0; i < index; ++i) first += (*live_)[i].block->slices.size();
+  return first;
 }
 
 /// The gradient of one pipeline, on this bucket's executor: the sum over its stages, to the bit as
@@ -169,8 +246,8 @@ void UpdateWork::add(Blob& to, const Blob& gradient, float scale, bool first,
   on_->end_read(gradient);
 }
 
-void UpdateWork::count(BlockState& state) const {
-  state.progress += weight_;
+void UpdateWork::count(BlockState& state, double weight) const {
+  state.progress += weight;
   state.samples += counted_;
   ++state.version;
 }
@@ -178,7 +255,7 @@ void UpdateWork::count(BlockState& state) const {
 void UpdateWork::apply(BlockState& state, const float* gradient) const {
   const double epochs =
       static_cast<double>(state.samples) / static_cast<double>(job_->data.train->size());
-  count(state);
+  count(state, weight_);
   kernels::UpdateBuffers buffers;
   buffers.count = state.block->floats;
   buffers.g = gradient;
@@ -203,10 +280,17 @@ void UpdateWork::apply(BlockState& state, const float* gradient) const {
         settings.learning_rate * job_->lr_schedule->factor(epochs, job_->plan.stop.epochs);
     buffers.scale = scale_;
     if (settings.clip_value > 0) buffers.limit = static_cast<float>(settings.clip_value);
-    for (const UpdateRange& range : job_->update_ranges[state.block->id.value()])
-      job_->optimizer->update(
-          *on_, part_of(buffers, range),
-          {weight_, rate * range.factors.rate, state.progress, range.factors.decay});
+    for (const UpdateRange& range : job_->update_ranges[state.block->id.value()]) {
+      const auto parameter = static_cast<std::size_t>(range.parameter);
+      job_->optimizer->update(*on_, part_of(buffers, range),
+                              {.weight = weight_,
+                               .learning_rate = rate * range.factors.rate,
+                               .progress = state.progress,
+                               .decay = range.factors.decay,
+                               .parameter = job_->model->parameters()[parameter].name,
+                               .first = range.first,
+                               .floats = range.floats});
+    }
   }
   weights.done();
   for (auto& slot : slots) slot.done();

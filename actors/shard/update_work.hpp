@@ -50,12 +50,24 @@ class UpdateWork final : public Work {
     std::size_t begin, end;  // of contributions_
     std::int64_t samples;
   };
+  /// Floats of a block that get new weights after the update.
+  struct Assignment {
+    std::int64_t offset = 0, count = 0;
+    Blob from;  // a block with the new weights
+  };
+  /// Takes the assigned slices of a block out of the gradients.
+  std::vector<Assignment> take_assigned(std::size_t index);
+  void assign(BlockState& state, const std::vector<Assignment>& assigned) const;
+  /// Whether a contribution has a gradient of the block besides new weights.
+  bool has_gradients(std::size_t index) const;
+  /// The number of a block's first slice in the bucket.
+  std::size_t first_slice(std::size_t index) const;
   Blob sum(const Share& share, std::size_t index) const;
   Blob mean_gradient(std::size_t index) const;
   void add(Blob& to, const Blob& gradient, float scale, bool first, std::size_t index) const;
   /// The cost of reading or writing this number of arrays of a block's size.
   Cost cost_of(int part, std::int64_t arrays) const;
-  void count(BlockState& state) const;
+  void count(BlockState& state, double weight) const;
   void apply(BlockState& state, const float* gradient) const;
 
   std::shared_ptr<const Job> job_;
@@ -69,7 +81,8 @@ class UpdateWork final : public Work {
   std::int64_t counted_ = 0;  // of these, the samples that count as trained
   double portion_ = 1;        // of a single pipeline: owners that have pushed / all owners
   double weight_ = 0;
-  std::vector<Blob> measured_;  // by part: mean gradients
+  std::vector<std::vector<Assignment>> assigned_;  // by part
+  std::vector<Blob> measured_;                     // by part: mean gradients
   double squares_ = 0;
   float scale_ = 1;
 };

@@ -29,15 +29,15 @@ Stage::~Stage() {
 
 // ---- membership ----
 
-void Stage::started(Iteration iteration, Outbox& out) {
+void Stage::started(const msg::Start& start, Outbox& out) {
   sender_.begin(session_);
-  progress_.start(iteration);
+  progress_.start(start.iteration);
   inputs_.clear();
   weights_.clear();
   norms_.clear();
   iterations_.clear();
   given_up_ = false;
-  behind_ = Clock(iteration.value());
+  behind_ = Clock(start.iteration.value());
   iteration_since_ = out.now();
   waits_.end(out.now(), report_);
   waits_.begin(out.now());

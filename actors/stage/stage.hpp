@@ -46,7 +46,7 @@ class Stage final : public Participant {
   using Op = StageProgram::Op;
 
   // stage.cpp: membership, and the messages of neighbours.
-  void started(Iteration iteration, Outbox& out) override;
+  void started(const msg::Start& start, Outbox& out) override;
   void advance(Outbox& out) override;
   void forget() override;
   Clock acknowledged() const override;

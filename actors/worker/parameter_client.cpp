@@ -82,6 +82,18 @@ bool ParameterClient::already_applied(const PushedIteration& of, ShardId shard,
   return std::binary_search(of.applied.begin(), of.applied.end(), wanted);
 }
 
+std::vector<std::uint32_t> ParameterClient::slices_of(const Bucket& bucket,
+                                                      const AssignedSlices& assigned) const {
+  std::vector<std::uint32_t> numbers;
+  std::uint32_t first = 0;
+  for (const BlockId id : bucket.blocks) {
+    if (const auto found = assigned.find(id); found != assigned.end())
+      for (const std::uint32_t slice : found->second) numbers.push_back(first + slice);
+    first += static_cast<std::uint32_t>(job_->layout->block(id).slices.size());
+  }
+  return numbers;
+}
+
 void ParameterClient::push(ShardId shard, msg::Push push, Outbox& out) {
   const Unacknowledged waiting{push.iteration, push.bucket,
                                encode({.session = session_, .body = std::move(push)})};

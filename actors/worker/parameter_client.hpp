@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "actors/job.hpp"
@@ -28,6 +29,9 @@ struct PushedIteration {
   float scale = 1;  // factor of its gradients
 };
 
+/// By block: numbers of its slices.
+using AssignedSlices = std::map<BlockId, std::set<std::uint32_t>>;
+
 class ParameterClient {
  public:
   ParameterClient(std::shared_ptr<const Job> job, WorkerId id);
@@ -48,10 +52,11 @@ class ParameterClient {
   Expected<bool> take_in(Address from, msg::Weights& weights);
 
   // Pushes.
-  /// Pushes the buckets of a layer. `gradient(block)` returns the block's gradient.
+  /// Pushes the buckets of a layer. `gradient(block)` returns the block's gradient. `assigned`: the
+  /// slices of blocks that have new weights instead, in ascending order.
   template <class Gradient>
   void push_layer(const PushedIteration& of, int layer, const std::vector<Version>& versions,
-                  Gradient gradient, Outbox& out);
+                  Gradient gradient, Outbox& out, const AssignedSlices& assigned = {});
   /// Pushes an iteration without samples.
   void push_empty(Iteration iteration, Outbox& out);
   /// Pushes no gradient for the buckets of a layer.
@@ -84,6 +89,8 @@ class ParameterClient {
   };
 
   const StageShare& share() const { return job_->stages->share_of(id_); }
+  /// Their numbers in the bucket.
+  std::vector<std::uint32_t> slices_of(const Bucket& bucket, const AssignedSlices& assigned) const;
   bool already_applied(const PushedIteration& of, ShardId shard, std::uint32_t bucket) const;
   void push(ShardId shard, msg::Push push, Outbox& out);
   void push_empty(Iteration iteration, ShardId shard, const Bucket& bucket, Outbox& out);
@@ -99,7 +106,7 @@ class ParameterClient {
 template <class Gradient>
 void ParameterClient::push_layer(const PushedIteration& of, int layer,
                                  const std::vector<Version>& versions, Gradient gradient,
-                                 Outbox& out) {
+                                 Outbox& out, const AssignedSlices& assigned) {
   for (const ShardId shard : share().shards) {
     const auto& buckets = share().at[shard.value()].buckets;
     for (const Bucket& bucket : buckets) {
@@ -108,12 +115,14 @@ void ParameterClient::push_layer(const PushedIteration& of, int layer,
       message.iteration = of.iteration;
       message.bucket = bucket.index;
       message.bucket_count = static_cast<std::uint32_t>(buckets.size());
-      if (already_applied(of, shard, bucket.index)) {
+      if (!assigned.empty()) message.assigned = slices_of(bucket, assigned);
+      const bool applied = already_applied(of, shard, bucket.index);
+      if (applied && message.assigned.empty()) {
         message.kind = msg::Push::Kind::empty;
         for (const BlockId id : bucket.blocks) gradient(id);  // frees it
       } else {
-        message.weight = of.weight;
-        message.samples = of.samples;
+        message.weight = applied ? 0 : of.weight;  // then it only assigns
+        message.samples = applied ? 0 : of.samples;
         message.scale = of.scale;
         for (const BlockId id : bucket.blocks)
           message.blocks.push_back({id, versions[id.value()], DType::f32,

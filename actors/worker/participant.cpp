@@ -90,9 +90,10 @@ void Participant::handle(Session session, const msg::Start& start, Outbox& out) 
   if (state_ == State::running) end_session();
   session_ = session;
   state_ = State::running;
+  barrier_ = 0;
   parameters_.begin(session_);
   leases_.begin(start.iteration);
-  started(start.iteration, out);
+  started(start, out);
   advance(out);
 }
 
@@ -103,10 +104,11 @@ void Participant::handle(const msg::Stop& stop, Outbox& out) {
   advance(out);
 }
 
-void Participant::say_idle(Outbox& out) {
+void Participant::say_idle(Outbox& out, std::uint64_t barrier) {
   report(true, out);
   state_ = State::idle;
-  send(kScheduler, msg::Idle{acknowledged()}, out);
+  barrier_ = barrier;
+  send(kScheduler, msg::Idle{acknowledged(), barrier_}, out);
 }
 
 void Participant::say_stopped(Outbox& out) {
@@ -201,7 +203,7 @@ void Participant::on_link(Address peer, Outbox& out) {
   if (peer != kScheduler) return parameters_.on_link(peer, out);
   if (state_ == State::joining) send(kScheduler, msg::Join{nonce_}, out);
   if (leases_.asked() && !planted(Mutant::lease_not_asked_again)) want_lease(out);
-  if (state_ == State::idle) send(kScheduler, msg::Idle{acknowledged()}, out);
+  if (state_ == State::idle) send(kScheduler, msg::Idle{acknowledged(), barrier_}, out);
   if (state_ == State::stopped) send(kScheduler, msg::Stopped{acknowledged(), nonce_}, out);
   if (diverged_) send(kScheduler, *diverged_, out);
 }

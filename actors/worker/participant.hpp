@@ -41,8 +41,7 @@ class Participant : public ProtocolRole {
 
   Participant(std::shared_ptr<const Job> job, WorkerId id, std::uint32_t launch);
 
-  /// Handles a Start with its first iteration.
-  virtual void started(Iteration iteration, Outbox& out) = 0;
+  virtual void started(const msg::Start& start, Outbox& out) = 0;
   /// Takes all steps that are possible now.
   virtual void advance(Outbox& out) = 0;
   /// Discards the state of the session that is over.
@@ -56,7 +55,9 @@ class Participant : public ProtocolRole {
 
   /// Requests samples beyond `started`, the next iteration to start, if they are needed soon.
   void lease_beyond(Iteration started, Outbox& out);
-  void say_idle(Outbox& out);
+  /// Reports that the participant is idle. `barrier`: the number of the barrier at which it waits;
+  /// 0: none.
+  void say_idle(Outbox& out, std::uint64_t barrier = 0);
   void say_stopped(Outbox& out);
   /// Reports a loss that is not finite. Its iteration is not pushed.
   void say_diverged(msg::Diverged diverged, Outbox& out);
@@ -77,6 +78,7 @@ class Participant : public ProtocolRole {
   JoinNonce nonce_;
   Session session_{0};  // that of the last Start
   State state_ = State::joining;
+  std::uint64_t barrier_ = 0;  // at which it waits while it is idle; 0: none
   bool stopping_ = false;
   std::optional<msg::Diverged> diverged_;  // until the Stop that follows
   std::shared_ptr<ComputeEngine> engine_;  // null if the job counts costs, or its user computes

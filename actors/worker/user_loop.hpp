@@ -33,17 +33,20 @@ struct Job;
 /// A call of the user's thread.
 struct UserCall {
   enum class Kind : std::uint8_t {
-    begin,    // samples and weights of the next iteration
-    push,     // gradients of some layers of the iteration
-    finish,   // the same of its last layers; all others get none
-    flush,    // waits until all pushes are acknowledged
-    compute,  // takes time, in a simulation
-    close,    // the worker is to leave the run
+    begin,      // samples and weights of the next iteration
+    push,       // gradients of some layers of the iteration
+    finish,     // the same of its last layers; all others get none
+    flush,      // waits until all pushes are acknowledged
+    give_back,  // ends the iteration without pushes; its samples are leased again
+    barrier,    // waits for the other workers; between two iterations
+    compute,    // takes time, in a simulation
+    close,      // the worker is to leave the run
   };
   Kind kind = Kind::begin;
-  Iteration iteration;                // of push and finish: that of the latest begin
+  Iteration iteration;                // of push, finish, give_back: that of the latest begin
   std::vector<int> layers;            // whose gradients are complete
   std::map<BlockId, Blob> gradients;  // of push and finish: of all blocks of these layers
+  AssignedSlices assigned;            // of these blocks: new weights in place of gradients
   Duration time;                      // of compute
 };
 

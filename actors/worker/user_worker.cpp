@@ -47,8 +47,11 @@ UserWorker::~UserWorker() {
 
 // ---- membership ----
 
-void UserWorker::started(Iteration iteration, Outbox& out) {
-  WholeWorker::started(iteration, out);
+void UserWorker::started(const msg::Start& start, Outbox& out) {
+  WholeWorker::started(start, out);
+  gives_back_ = false;
+  if (waits_for(UserCall::Kind::barrier) && barriers_ <= start.open_barriers)
+    return answer({}, out);
   if (!work_ && !call_ && !is_over_) listen(out);
 }
 
@@ -61,6 +64,7 @@ void UserWorker::on_link(Address peer, Outbox& out) {
 void UserWorker::forget() {
   iterating_ = false;
   dropped_ = false;
+  gives_back_ = false;
 }
 
 void UserWorker::stop_if_done(Outbox& out) {
@@ -118,6 +122,12 @@ void UserWorker::handle(UserCall& call, Outbox& out) {
     case UserCall::Kind::compute:
       work_ = std::make_shared<UserTime>(call.time);
       return out.compute(work_);
+    case UserCall::Kind::give_back:
+      if (is_present(call)) give_back(out);
+      return answer({}, out);
+    case UserCall::Kind::barrier:
+      ++barriers_;
+      return;  // see advance()
     case UserCall::Kind::begin:
     case UserCall::Kind::flush:
     case UserCall::Kind::close:
@@ -129,10 +139,8 @@ void UserWorker::leave_if_closed(Outbox& out) {
   if (leaves_ || !(is_over_ || waits_for(UserCall::Kind::close))) return;
   if (iterating_ && std::ranges::count(layers_pushed_, true) > 0)
     throw std::runtime_error("its loop has ended within an iteration");
-  if (std::exchange(iterating_, false)) {  // nothing is pushed: its samples are leased again
-    out.emit(event::StepFinished{id_, pushed_.iteration, 0});
-    next_ = pushed_.iteration;
-  }
+  if (iterating_) give_back(out);
+  gives_back_ = false;  // it need not be idle first
   leaves_ = true;
   send(kScheduler, msg::Leave{id_}, out);
 }
@@ -149,6 +157,7 @@ void UserWorker::take_steps(Outbox& out) {
   leave_if_closed(out);
   if (waits_for(UserCall::Kind::flush) && parameters_.all_acknowledged()) answer({}, out);
   if (stopping_) return stop_if_done(out);
+  if (gives_back_ || waits_for(UserCall::Kind::barrier)) return pause(out);
   if (state_ == State::idle) return;
   lease_beyond(next_, out);
   if (leases_.leased(next_)) {
@@ -157,6 +166,19 @@ void UserWorker::take_steps(Outbox& out) {
   } else if (leases_.no_data() && !iterating_ && parameters_.all_acknowledged()) {
     say_idle(out);
   }
+}
+
+void UserWorker::pause(Outbox& out) {
+  const std::uint64_t barrier = waits_for(UserCall::Kind::barrier) ? barriers_ : 0;
+  const bool is_said = state_ == State::idle && barrier_ == barrier;
+  if (!is_said && parameters_.all_acknowledged()) say_idle(out, barrier);
+}
+
+void UserWorker::give_back(Outbox& out) {
+  out.emit(event::StepFinished{id_, pushed_.iteration, 0});
+  if (!dropped_) next_ = pushed_.iteration;
+  iterating_ = dropped_ = false;
+  gives_back_ = true;
 }
 
 void UserWorker::begin_iteration(Outbox& out) {
@@ -180,7 +202,7 @@ void UserWorker::push_layers(UserCall& call, Outbox& out) {
     layers_pushed_[static_cast<std::size_t>(layer)] = true;
     parameters_.push_layer(
         pushed_, layer, versions_, [&](BlockId id) { return std::move(call.gradients.at(id)); },
-        out);
+        out, call.assigned);
     fail_if_planned<plan::Killed>(pushed_.iteration, "is killed");
   }
 }

@@ -25,7 +25,7 @@ class UserWorker final : public WholeWorker {
   void on_link(Address peer, Outbox& out) override;
 
  private:
-  void started(Iteration iteration, Outbox& out) override;
+  void started(const msg::Start& start, Outbox& out) override;
   void advance(Outbox& out) override;
   void forget() override;
   bool is_iterating() const override { return iterating_; }
@@ -45,6 +45,11 @@ class UserWorker final : public WholeWorker {
   /// Leaves the run if the user has closed, or the loop is over.
   void leave_if_closed(Outbox& out);
   void stop_if_done(Outbox& out);
+  /// Ends an iteration without pushes, whose samples are leased again.
+  void give_back(Outbox& out);
+  /// Becomes idle, to wait at a barrier or because it has given samples back, when all its pushes
+  /// are acknowledged.
+  void pause(Outbox& out);
   void begin_iteration(Outbox& out);
   void push_layers(UserCall& call, Outbox& out);
   void finish_iteration(UserCall& call, Outbox& out);
@@ -58,6 +63,8 @@ class UserWorker final : public WholeWorker {
   std::optional<UserCall> call_;  // the user's thread waits for its answer
   bool is_over_ = false;          // the loop has ended
   bool leaves_ = false;
+  bool gives_back_ = false;     // until it is started again
+  std::uint64_t barriers_ = 0;  // that the user's thread has called
 
   bool iterating_ = false;  // the user computes
   std::vector<Version> versions_;

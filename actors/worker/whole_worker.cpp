@@ -6,8 +6,8 @@ namespace leeway {
 
 // ---- membership ----
 
-void WholeWorker::started(Iteration iteration, Outbox& out) {
-  next_ = iteration;
+void WholeWorker::started(const msg::Start& start, Outbox& out) {
+  next_ = start.iteration;
   waiting_since_ = out.now();
 }
 

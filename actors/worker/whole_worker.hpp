@@ -14,7 +14,7 @@ class WholeWorker : public Participant {
   /// Whether an iteration is being computed: pushed_.iteration.
   virtual bool is_iterating() const = 0;
 
-  void started(Iteration iteration, Outbox& out) override;
+  void started(const msg::Start& start, Outbox& out) override;
   Clock acknowledged() const final;
   bool take(Address from, Envelope& envelope, Outbox& out) final;
 

@@ -11,6 +11,7 @@
 #include "policies/optimizer/nesterov.hpp"
 #include "policies/optimizer/sgd.hpp"
 #include "policies/optimizer/sum_gradients.hpp"
+#include "policies/optimizer/updater_optimizer.hpp"
 
 namespace leeway {
 
@@ -41,6 +42,9 @@ struct OptimizerMaker {
   }
   std::unique_ptr<Optimizer> operator()(const plan::Assign& spec) const {
     return std::make_unique<AssignGradients>(spec);
+  }
+  std::unique_ptr<Optimizer> operator()(const plan::Updater& spec) const {
+    return std::make_unique<UpdaterOptimizer>(spec);
   }
 };
 

@@ -20,6 +20,10 @@ struct UpdateSize {
   double learning_rate = 0;  // from the lr schedule, not multiplied by `weight`
   double progress = 0;       // sum of the weights of all updates of these floats, this one included
   double decay = 1;          // factor of the weight decay
+  // For optimizers that update parameters separately (see UpdateRange):
+  std::string_view parameter;  // whose floats these are
+  std::int64_t first = 0;      // floats of the parameter before them
+  std::int64_t floats = 0;     // without padding
 };
 
 class Optimizer {
@@ -38,7 +42,8 @@ class Optimizer {
   virtual kernels::UpdateFormula formula(const UpdateSize& size) const = 0;
   /// Applies formula() on `on`. Requires all arrays of `buffers`, with slots() state arrays;
   /// checked.
-  void update(Executor& on, const kernels::UpdateBuffers& buffers, const UpdateSize& size) const;
+  virtual void update(Executor& on, const kernels::UpdateBuffers& buffers,
+                      const UpdateSize& size) const;
 };
 
 /// The optimizer that the plan names.

@@ -82,6 +82,13 @@ Expected<plan::Balance> parse_balance(const std::string& text) {
 Expected<plan::Optimizer> parse_optimizer(const std::string& text) {
   for (const auto& [name, optimizer] : kOptimizers)
     if (text == name) return optimizer;
+  constexpr std::string_view kUpdater = "updater(";
+  if (text.starts_with(kUpdater) && text.ends_with(')') && text.size() > kUpdater.size() + 1)
+    return updater(text.substr(kUpdater.size(), text.size() - kUpdater.size() - 1));
+  if (text.starts_with("updater"))
+    return Error{
+        "--optimizer: give the name of the updater that the program has registered, as in "
+        "updater(NAME)"};
   return Error{
       concat("--optimizer: unknown \"", text, '"', suggest(text, plan::choices("optimizer")))};
 }
@@ -137,6 +144,8 @@ std::string text_of(plan::Balance balance) {
 }
 
 std::string text_of(const plan::Optimizer& optimizer) {
+  if (const auto* named = std::get_if<plan::Updater>(&optimizer.kind))
+    return concat("updater(", named->name, ')');
   return std::string(make_optimizer(optimizer)->name());
 }
 

@@ -28,6 +28,20 @@ TEST_CASE("an invalid push is refused with the value found") {
         "sparse pushes are not taken here, send all rows");
   CHECK(error([](msg::Push& push) { push.kind = msg::Push::Kind::empty; }) ==
         "an empty push has 2 samples; send 0");
+  const auto assigns = [](std::uint32_t slice) {
+    return [=](msg::Push& push) { push.assigned = {slice}; };
+  };
+  CHECK(error(assigns(0)) == "");
+  CHECK(error(assigns(900)).starts_with("slice 900 is assigned, bucket 0 has "));
+  CHECK(error([](msg::Push& push) {
+          push.assigned = {0};
+          push.samples = 0;
+          push.weight = 0;
+        }) == "");
+  CHECK(error([](msg::Push& push) {
+          push.assigned = {0};
+          push.kind = msg::Push::Kind::empty;
+        }) == "an empty push assigns no slices");
   CHECK(error([](msg::Push& push) { push.samples = 0; }) ==
         "a gradient needs samples and a weight above 0");
   CHECK(error([](msg::Push& push) { push.weight = 1.5; }) ==

@@ -27,7 +27,7 @@ run(0 COMMAND ${CMAKE_COMMAND} --install ${BUILD} --prefix ${prefix})
 
 # Private headers are not installed.
 file(GLOB_RECURSE headers RELATIVE ${prefix}/include/leeway ${prefix}/include/leeway/*)
-foreach(header leeway.hpp testing.hpp runtime/scenario.hpp sim/story.hpp)
+foreach(header leeway.hpp kv.h testing.hpp runtime/scenario.hpp sim/story.hpp)
   if(NOT header IN_LIST headers)
     message(FATAL_ERROR "${header} is not installed")
   endif()
@@ -46,12 +46,13 @@ endif()
 function(build project folder)
   run(0 COMMAND ${CMAKE_COMMAND} -S ${project} -B ${folder} -G ${GENERATOR}
     -DCMAKE_PREFIX_PATH=${prefix} -DCMAKE_CXX_COMPILER=${COMPILER} -DCMAKE_CXX_COMPILER_LAUNCHER=${LAUNCHER}
-    -DCMAKE_BUILD_TYPE=${CONFIGURATION} -DCMAKE_CXX_FLAGS=${flags} -DCMAKE_EXE_LINKER_FLAGS=${flags})
+    -DCMAKE_BUILD_TYPE=${CONFIGURATION} -DCMAKE_CXX_FLAGS=${flags} -DCMAKE_C_FLAGS=${flags} -DCMAKE_EXE_LINKER_FLAGS=${flags})
   run(0 COMMAND ${CMAKE_COMMAND} --build ${folder})
 endfunction()
 build(${PROJECT} ${mine})
 run(0 COMMAND ${mine}/bin/mine)
 run(0 COMMAND ${mine}/bin/story_test)
+run(0 COMMAND ${mine}/bin/mine_in_c)
 
 # The example of docs/testing.md, in Catch2 and in GoogleTest.
 build(${EXAMPLE} ${WORK}/example)

@@ -10,6 +10,9 @@ namespace leeway::test {
 namespace {
 
 const std::string kWorkerProgram = LEEWAY_WORKER_PROGRAM;
+const std::string kServerProgram = LEEWAY_SERVER_PROGRAM;
+const std::string kExamples = LEEWAY_EXAMPLES;
+const std::string kSanitized = LEEWAY_SANITIZED;
 
 std::vector<std::string> launched(const std::string& out, std::vector<std::string> flags,
                                   const std::vector<std::string>& words) {
@@ -85,6 +88,60 @@ TEST_CASE("a killed worker is evicted, the others continue, and each sample is c
   CHECK(weight(out / "run", "count") == 120 * 600);
 }
 
+TEST_CASE("a server program updates keys with its functions, on its nodes too") {
+  const TemporaryFolder out;
+  const auto server = [&](const std::string& name, const std::vector<std::string>& flags) {
+    return std::vector{kServerProgram, "--out"s, out / name, "--workers"s, "3"s} + flags +
+           std::vector{kWorkerProgram, "dist_async"s, "updates"s};
+  };
+  Process run(server("alone", {}));
+  check_ends(run, 0);
+  CHECK(weight(out / "alone", "largest") == 3);
+  CHECK(weight(out / "alone", "replaced") == 100);
+
+  Listener node({kServerProgram, "node", "--listen", "127.0.0.1:0"});
+  Process spread(server("spread", {"--nodes", node.name()}));
+  check_ends(spread, 0);
+  CHECK(weight(out / "spread", "largest") == 3);
+
+  Process refused(launched(out / "refused", {"--workers", "1"}, {"dist_async", "updates"}));
+  check_ends(refused, 2);
+  CHECK_THAT(refused.err(), Contains("\"keep largest\" is not registered"));
+}
+
+TEST_CASE("launched workers wait for each other at barriers, also after one is killed") {
+  const bool is_killed = GENERATE(false, true);
+  const TemporaryFolder out;
+  Listener run(launched(out / "run", {"--workers", "3"}, {"dist_ssp(3)", "phases"}));
+  if (is_killed) {
+    REQUIRE(comes_true([&] { return samples_so_far(out / "run") > 10; }));
+    REQUIRE(kill(run.process().children().at(2), SIGKILL) == 0);
+  }
+  check_ends(run.process(), 0);
+  const float sum = weight(out / "run", "sum");
+  CHECK((is_killed ? sum >= 200 && sum < 300 : sum == 300));
+}
+
+TEST_CASE("workers may be programs in C and in Python") {
+  const TemporaryFolder out;
+  const std::string python = kExamples + "/linear_by_hand.py";
+  std::vector<std::vector<std::string>> programs = {{kBin + "/examples/linear_in_c"}};
+  if (kSanitized.empty())
+    programs.push_back({"python3", python});  // else it would need the runtime
+  for (const auto& program : programs) {
+    const std::string folder = out / program.front().substr(program.front().rfind('/') + 1);
+    Process run(std::vector{kBin + "/leeway", "launch"s, "--out"s, folder, "--workers"s, "2"s} +
+                program);
+    check_ends(run, 0);
+    const auto file = read_safetensors(folder + "/weights.safetensors");
+    REQUIRE(file);
+    const float* const w = file->tensors.at(0).data.as_floats();
+    CHECK(w[0] == Approx(3).margin(0.01));
+    CHECK(w[1] == Approx(-2).margin(0.01));
+    CHECK(w[2] == Approx(0.5).margin(0.01));
+  }
+}
+
 TEST_CASE("shards of launched workers may be on other nodes") {
   Nodes nodes(2);
   const TemporaryFolder out;
@@ -127,6 +184,7 @@ TEST_CASE("what launched workers do wrong ends the launch with the reason") {
     CHECK_THAT(run.out() + run.err(), Contains(text));
   };
   fails({"dist_sync", "shapes"}, 1, "with the shape");
+  fails({"dist_sync", "sum"}, 2, "set this one in the program", {"--optimizer", "assign"});
   fails({"dist_sink", "sum"}, 1, "store type \"dist_sink\": give local, dist_sync, dist_async,");
   fails({"dist_sync", "twice"}, 1, "it can have only one");
   fails({"dist_sync", "nothing"}, 1, "has no keys");

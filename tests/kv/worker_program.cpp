@@ -85,6 +85,32 @@ void flood(KvStore& store) {
   sum(store);
 }
 
+/// The largest gradient, by an updater of the server's; then a new value of worker 1.
+void update(KvStore& store) {
+  const float zero = 0, mine = static_cast<float>(store.rank() + 1), replaced = 100;
+  for (const char* key : {"largest", "replaced"}) store.init(key, {&zero, {}});
+  store.set_updater("keep largest");
+  store.push("largest", {&mine, {}});
+  store.push("replaced", {&mine, {}});
+  store.barrier();
+  if (store.rank() == 1) store.set("replaced", {&replaced, {}}).wait();
+  store.barrier();
+  const float found = store.get("replaced")[0];
+  if (found != replaced) throw std::runtime_error("found " + std::to_string(found));
+}
+
+/// Ends each phase at a barrier; worker 1 is slower.
+void wait_in_phases(KvStore& store, int phases) {
+  const float one = 1;
+  float sum = 0;
+  store.init("sum", {&sum, {}});
+  for (int phase = 0; phase < phases; ++phase) {
+    if (store.rank() == 1) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    store.push("sum", {&one, {}});
+    store.barrier();
+  }
+}
+
 void wait_for_ever(KvStore& store) {
   if (store.rank() == 1) std::this_thread::sleep_for(std::chrono::hours(1));
   float one = 1;
@@ -103,6 +129,8 @@ void run(const std::string& type, const std::string& mode, double epochs) {
   if (mode == "apart") return declare_apart(store);
   if (mode == "nothing") return declare_nothing(store);
   if (mode == "floods") return flood(store);
+  if (mode == "updates") return update(store);
+  if (mode == "phases") return wait_in_phases(store, 100);
   if (mode == "waits") return wait_for_ever(store);
   end_early(store, mode);
 }

@@ -83,6 +83,7 @@ struct Textbook {
   void step(const plan::Sgd&, double g) { p -= kRate * g; }
   void step(const plan::Sum&, double g) { p += g; }
   void step(const plan::Assign&, double g) { p = g; }
+  void step(const plan::Updater&, double) {}  // a function of the program
   void step(const plan::Momentum& k, double g) {
     m = t == 1 ? g : k.factor * m + (1 - k.dampening) * g;
     p -= kRate * m;
@@ -272,6 +273,7 @@ TEST_CASE("each optimizer has its name in the schema and its number of streams",
   std::vector<plan::Optimizer> all = kAll;
   all.push_back(spec(plan::Sum{}));
   all.push_back(spec(plan::Assign{}));
+  all.push_back(spec(plan::Updater{}));
   const auto names = plan::choices("optimizer");
   REQUIRE(names.size() == all.size());
   for (std::size_t i = 0; i < all.size(); ++i) REQUIRE(make_optimizer(all[i])->name() == names[i]);

@@ -34,7 +34,8 @@ TEST_CASE("text_of gives settings in the syntax of their flags") {
   for (const std::string text : {"equal", "speed"}) CHECK(text_of(*parse_balance(text)) == text);
   for (const std::string text : {"none", "flip", "shift=2", "flip,shift=2"})
     CHECK(text_of(*parse_augment(text)) == text);
-  for (const std::string text : {"sgd", "momentum", "nesterov", "adam", "adamw", "adagrad"})
+  for (const std::string text : {"sgd", "momentum", "nesterov", "adam", "adamw", "adagrad", "sum",
+                                 "assign", "updater(clip)"})
     CHECK(text_of(*parse_optimizer(text)) == text);
 }
 
@@ -92,6 +93,8 @@ TEST_CASE("--optimizer suggests the nearest name") {
   const auto refused = parse_optimizer("momentun");
   REQUIRE_FALSE(refused.has_value());
   CHECK(refused.error().text.find("did you mean \"momentum\"?") != std::string::npos);
+  for (const std::string unnamed : {"updater", "updater()", "updater(clip"})
+    CHECK(parse_optimizer(unnamed).error().text.find("updater(NAME)") != std::string::npos);
 }
 
 TEST_CASE("--slow replaces the stragglers of the workers that it names") {

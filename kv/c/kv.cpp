@@ -1,0 +1,281 @@
+// The functions of leeway/kv.h.
+#include "kv.h"
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "core/limits.hpp"
+#include "core/text.hpp"
+#include "kv/serve.hpp"
+#include "kv/store.hpp"
+#include "runtime/words.hpp"
+
+using leeway::concat;
+using leeway::Shape;
+using leeway::kv::Handle;
+using leeway::kv::StoreError;
+
+struct leeway_kv {
+  explicit leeway_kv(leeway::kv::Store of) : store(std::move(of)) {}
+  leeway::kv::Store store;
+  leeway::kv::Range range;
+  std::vector<std::string> keys;  // in the order of init
+};
+
+struct leeway_kv_handle {
+  Handle handle;
+};
+
+namespace {
+
+thread_local std::string latest_error;
+
+leeway_kv_status failed(leeway_kv_status status, const std::string& text) {
+  latest_error = text;
+  return status;
+}
+
+/// Runs a call. No exception may reach C.
+template <class Call>
+leeway_kv_status guarded(Call call) {
+  try {
+    return call();
+  } catch (const leeway::kv::Lost& error) {
+    return failed(LEEWAY_KV_LOST, error.what());
+  } catch (const leeway::kv::Ended& error) {
+    return failed(LEEWAY_KV_ENDED, error.what());
+  } catch (const std::exception& error) {
+    return failed(LEEWAY_KV_ERROR, error.what());
+  }
+}
+
+Shape shape_of(const char* key, const std::int64_t* extents, int rank) {
+  if (rank < 0 || rank > static_cast<int>(leeway::limits::kMaxRank) || (rank > 0 && !extents))
+    throw StoreError(concat("key \"", key, "\": give a rank from 0 to ", leeway::limits::kMaxRank,
+                            " and as many extents"));
+  return Shape(std::vector<std::int64_t>(extents, extents + rank));
+}
+
+leeway_kv_status give(leeway_kv_handle** out, Handle handle) {
+  if (out) *out = new leeway_kv_handle{std::move(handle)};
+  return LEEWAY_KV_OK;
+}
+
+leeway_kv_status give_or_wait(leeway_kv_handle** out, Handle handle) {
+  if (!out) handle.wait();
+  return give(out, std::move(handle));
+}
+
+}  // namespace
+
+const char* leeway_kv_error(void) {
+  return latest_error.c_str();
+}
+
+// ---- stores ----
+
+leeway_kv_options leeway_kv_default_options(void) {
+  const leeway::kv::StoreOptions usual;
+  return {usual.samples, usual.batch, usual.epochs, usual.seed};
+}
+
+leeway_kv_status leeway_kv_create(const char* type, const leeway_kv_options* options,
+                                  leeway_kv** kv) {
+  return guarded([&] {
+    const leeway_kv_options given = options ? *options : leeway_kv_default_options();
+    auto store = leeway::kv::Store::create(type, {.samples = given.samples,
+                                                  .batch = given.batch,
+                                                  .epochs = given.epochs,
+                                                  .seed = given.seed});
+    *kv = new leeway_kv(std::move(store));
+    return LEEWAY_KV_OK;
+  });
+}
+
+leeway_kv_status leeway_kv_close(leeway_kv* kv) {
+  const std::unique_ptr<leeway_kv> owned(kv);
+  if (!kv) return LEEWAY_KV_OK;
+  return guarded([&] {
+    owned->store.close();
+    return LEEWAY_KV_OK;
+  });
+}
+
+void leeway_kv_abandon(leeway_kv* kv) {
+  const std::unique_ptr<leeway_kv> owned(kv);
+  if (kv) owned->store.abandon();
+}
+
+// ---- before the first iteration ----
+
+leeway_kv_status leeway_kv_init(leeway_kv* kv, const char* key, const float* values,
+                                const std::int64_t* shape, int rank) {
+  return guarded([&] {
+    kv->store.init(key, {values, shape_of(key, shape, rank)});
+    kv->keys.emplace_back(key);
+    return LEEWAY_KV_OK;
+  });
+}
+
+leeway_kv_status leeway_kv_set_optimizer(leeway_kv* kv, const char* name, double learning_rate) {
+  return guarded([&] {
+    for (const auto& [known, usual] : leeway::kOptimizers) {
+      if (known != std::string(name)) continue;
+      leeway::plan::Optimizer optimizer = usual;
+      if (learning_rate > 0) optimizer.learning_rate = learning_rate;
+      kv->store.set_optimizer(optimizer);
+      return LEEWAY_KV_OK;
+    }
+    std::vector<std::string> names;
+    for (const auto& one : leeway::kOptimizers) names.emplace_back(one.name);
+    return failed(LEEWAY_KV_ERROR, concat("set_optimizer: \"", name, "\" is not known; give ",
+                                          leeway::join(names, ", ")));
+  });
+}
+
+leeway_kv_status leeway_kv_set_updater(leeway_kv* kv, const char* name) {
+  return guarded([&] {
+    kv->store.set_updater(name);
+    return LEEWAY_KV_OK;
+  });
+}
+
+// ---- the training loop ----
+
+leeway_kv_status leeway_kv_pull(leeway_kv* kv, const char* key, float* out,
+                                const std::int64_t* shape, int rank, leeway_kv_handle** handle) {
+  return guarded([&] {
+    return give_or_wait(handle, kv->store.pull(key, {out, shape_of(key, shape, rank)}));
+  });
+}
+
+leeway_kv_status leeway_kv_push(leeway_kv* kv, const char* key, const float* gradient,
+                                const std::int64_t* shape, int rank, leeway_kv_handle** handle) {
+  return guarded([&] {
+    return give(handle, kv->store.push(key, {gradient, shape_of(key, shape, rank)}));
+  });
+}
+
+leeway_kv_status leeway_kv_push_pull(leeway_kv* kv, const char* key, const float* gradient,
+                                     float* out, const std::int64_t* shape, int rank,
+                                     leeway_kv_handle** handle) {
+  return guarded([&] {
+    const Shape whole = shape_of(key, shape, rank);
+    return give_or_wait(handle, kv->store.push_pull(key, {gradient, whole}, {out, whole}));
+  });
+}
+
+leeway_kv_status leeway_kv_set(leeway_kv* kv, const char* key, const float* weights,
+                               const std::int64_t* shape, int rank, leeway_kv_handle** handle) {
+  return guarded([&] {
+    return give(handle, kv->store.set(key, {weights, shape_of(key, shape, rank)}));
+  });
+}
+
+leeway_kv_status leeway_kv_gradient(leeway_kv* kv, const char* key, float** memory) {
+  return guarded([&] {
+    *memory = kv->store.gradient(key).data;
+    return LEEWAY_KV_OK;
+  });
+}
+
+leeway_kv_status leeway_kv_push_gradient(leeway_kv* kv, const char* key,
+                                         leeway_kv_handle** handle) {
+  return guarded([&] { return give(handle, kv->store.push(key)); });
+}
+
+leeway_kv_status leeway_kv_view(leeway_kv* kv, const char* key, const float** weights) {
+  return guarded([&] {
+    *weights = kv->store.view(key).data;
+    return LEEWAY_KV_OK;
+  });
+}
+
+leeway_kv_status leeway_kv_end_iteration(leeway_kv* kv) {
+  return guarded([&] {
+    kv->store.end_iteration();
+    return LEEWAY_KV_OK;
+  });
+}
+
+leeway_kv_status leeway_kv_barrier(leeway_kv* kv) {
+  return guarded([&] {
+    kv->store.barrier();
+    return LEEWAY_KV_OK;
+  });
+}
+
+leeway_kv_status leeway_kv_next_range(leeway_kv* kv, leeway_kv_range* range) {
+  return guarded([&] {
+    auto next = kv->store.next_range();
+    if (!next) return failed(LEEWAY_KV_ENDED, "all epochs are trained, or the run is over");
+    kv->range = std::move(*next);
+    *range = {kv->range.epoch, kv->range.samples.size(), kv->range.samples.data()};
+    return LEEWAY_KV_OK;
+  });
+}
+
+std::size_t leeway_kv_key_count(const leeway_kv* kv) {
+  return kv->keys.size();
+}
+
+const char* leeway_kv_key(const leeway_kv* kv, std::size_t index) {
+  return index < kv->keys.size() ? kv->keys[index].c_str() : nullptr;
+}
+
+std::uint32_t leeway_kv_rank(const leeway_kv* kv) {
+  return kv->store.rank();
+}
+
+std::uint32_t leeway_kv_workers(const leeway_kv* kv) {
+  return kv->store.workers();
+}
+
+std::int64_t leeway_kv_iterations(const leeway_kv* kv) {
+  return kv->store.iterations();
+}
+
+// ---- handles ----
+
+leeway_kv_status leeway_kv_wait(leeway_kv_handle* handle) {
+  return guarded([&] {
+    handle->handle.wait();
+    return LEEWAY_KV_OK;
+  });
+}
+
+int leeway_kv_done(leeway_kv_handle* handle) {
+  return handle->handle.done() ? 1 : 0;
+}
+
+leeway_kv_status leeway_kv_then(leeway_kv_handle* handle, void (*next)(void* context),
+                                void* context) {
+  return guarded([&] {
+    handle->handle.then([=] { next(context); });
+    return LEEWAY_KV_OK;
+  });
+}
+
+void leeway_kv_free(leeway_kv_handle* handle) {
+  delete handle;
+}
+
+// ---- the program of the shards ----
+
+leeway_kv_status leeway_kv_register_updater(const char* name, leeway_kv_updater update,
+                                            void* context) {
+  return guarded([&] {
+    if (!name || !*name || !update)
+      throw StoreError("register_updater: give a name and a function");
+    leeway::register_updater(name, [=](const leeway::UpdaterCall& call) {
+      update(context, std::string(call.key).c_str(), call.first, call.gradient.data(),
+             call.weights.data(), call.weights.size());
+    });
+    return LEEWAY_KV_OK;
+  });
+}
+
+int leeway_kv_serve(int argc, char** argv) {
+  return leeway::kv::serve(argc, argv);
+}
