@@ -94,6 +94,22 @@ Blob no_activations(const Job& job) {
   return zeros;
 }
 
+/// Whether the codecs fit the run.
+Status check_compression(const Job& job) {
+  if (!job.push_codec && !job.pull_codec) return {};
+  const auto pull = id_of(job.plan.compress.pull);
+  if (pull > CodecId::int8)
+    return Error{concat("compress.pull: ", job.pull_codec->name(),
+                        " loses too much of the weights; give --compress pull=bf16, fp16 or int8")};
+  if (!job.devices.cpu_only())
+    return Error{"compress: codecs run on the CPU; give --device cpu, or --compress none"};
+  if (job.push_codec && job.consistency->spare() > 0)
+    return Error{
+        "compress.push: a push that backup(N) drops would lose what is left of earlier gradients; "
+        "give --compress push=none, or another --staleness"};
+  return {};
+}
+
 /// Whether the updates can be computed. `here`: as in JobOptions.
 Status check_updates(const Job& job, const std::function<bool(Address)>& here) {
   if (job.computed_by_users && job.clips_pushes())
@@ -279,12 +295,15 @@ Expected<std::shared_ptr<const Job>> make_job(const Plan& plan, TrainTest data,
   if (!ranges) return ranges.error();
   job->update_ranges = std::move(*ranges);
   job->lr_schedule = make_lr_schedule(plan.lr_schedule);
+  job->push_codec = make_codec(plan.compress.push);
+  job->pull_codec = make_codec(plan.compress.pull);
   job->orders = std::make_shared<EpochOrders>(job->data.train->size(), plan.seed);
   auto devices = parse_devices(plan.device, plan.workers, plan.shards);
   if (!devices) return devices.error();
   job->devices = std::move(*devices);
   job->executors = options.executors ? std::move(options.executors) : make_executor;
   if (const auto there = check_devices(*job, options.here); !there) return there.error();
+  if (const auto fits = check_compression(*job); !fits) return fits.error();
   const auto versions = static_cast<std::size_t>(job->stages->weight_versions());
   job->packed = std::make_shared<PackCache>(std::max(kPackedVersions, versions + 1));
   job->profile = std::move(options.profile);

@@ -17,6 +17,7 @@
 #include "models/profile.hpp"
 #include "plan/devices.hpp"
 #include "plan/plan.hpp"
+#include "policies/codec/codec.hpp"
 #include "policies/consistency/consistency.hpp"
 #include "policies/lr_schedule/lr_schedule.hpp"
 #include "policies/optimizer/optimizer.hpp"
@@ -44,6 +45,7 @@ struct Job {
   std::shared_ptr<const Optimizer> optimizer;
   std::vector<std::vector<UpdateRange>> update_ranges;  // by block
   std::shared_ptr<const LrSchedule> lr_schedule;
+  std::shared_ptr<const Codec> push_codec, pull_codec;  // null: none
   std::shared_ptr<EpochOrders> orders;
   DevicePlacement devices{0, 0};
   ExecutorFactory executors;
@@ -90,6 +92,15 @@ struct Job {
   bool clips_rounds() const;
   /// The factor that limits a gradient with this sum of squares.
   float clip_scale_of(double squares) const;
+  /// Null for untrained parameters and statistics, whose pushes are not encoded, and without a
+  /// codec.
+  const Codec* push_codec_of(const Block& block) const {
+    return block.average == 0 && !block.frozen ? push_codec.get() : nullptr;
+  }
+  /// The same for weights.
+  const Codec* pull_codec_of(const Block& block) const {
+    return block.average == 0 ? pull_codec.get() : nullptr;
+  }
   /// The staleness bound that the run begins with.
   std::int64_t first_bound() const;
   /// Writes the initial weights of the run. out: the parameter's shape, row-major.

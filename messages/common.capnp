@@ -44,7 +44,10 @@ struct TensorRef $mapped(type = "msg::StageTensor", blobs = true) {
 
   enum DType $mapped(type = "DType") { f32 @0; bf16 @1; f16 @2; i8 @3; i32 @4; }
   enum Layout { plain @0; }  # row-major
-  enum Codec { none @0; }
+  enum Codec $mapped(type = "CodecId") {
+    none @0; bf16 @1; fp16 @2; int8 @3; int4 @4; twoBit @5; oneBit @6; topK @7; randomK @8;
+  }
+  # Of dtype f32. `shape` is that of the values.
 }
 
 struct BlockRef $mapped(type = "msg::BlockData", blobs = true) {

@@ -39,6 +39,8 @@ void check(const Push& message) {
 
 void check(const SnapshotState& message) {
   require_data(message.blocks);
+  for (const BlockData& block : message.blocks)
+    require(block.codec == CodecId::none, "block ", block.block, " of a snapshot is encoded");
 }
 
 void check(const Lease& message) {

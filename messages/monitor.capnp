@@ -45,6 +45,10 @@ struct ShardReport {
   lags @10 :List(UInt64) $limit("kLagBins");
   # Pushes by version lag 0, 1, 2, ...; the last bin counts all larger ones.
   waits @11 :List(Wait) $limit("kMaxWaits");
+  pushBytes @12 :UInt64;  # of gradients in messages
+  plainPushBytes @13 :UInt64;  # the same without a codec
+  pullBytes @14 :UInt64;  # of weights
+  plainPullBytes @15 :UInt64;
 
   struct Wait {
     # `worker` waited for `forWorker`, whose push, admission or removal permitted the pull.

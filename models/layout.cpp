@@ -121,13 +121,31 @@ std::vector<Bucket> buckets_of(const std::vector<Block>& blocks, const std::vect
 
 }  // namespace
 
-void zero_padding(Executor& on, const Model& model, const Block& block, float* data) {
+namespace {
+
+/// Calls zero(begin, end) for the floats between slices.
+template <class Zero>
+void for_padding(const Model& model, const Block& block, Zero zero) {
   std::int64_t end = 0;
   for (const BlockSlice& slice : block.slices) {
-    on.zero(data + end, static_cast<std::size_t>(slice.offset - end) * sizeof(float));
+    if (slice.offset > end) zero(end, slice.offset);
     const Shape& shape = model.parameters()[static_cast<std::size_t>(slice.parameter)].spec.shape;
     end = slice.offset + slice.rows * shape.row_count();
   }
+}
+
+}  // namespace
+
+void zero_padding(Executor& on, const Model& model, const Block& block, float* data) {
+  for_padding(model, block, [&](std::int64_t begin, std::int64_t end) {
+    on.zero(data + begin, static_cast<std::size_t>(end - begin) * sizeof(float));
+  });
+}
+
+void zero_padding(const Model& model, const Block& block, float* data) {
+  for_padding(model, block, [&](std::int64_t begin, std::int64_t end) {
+    std::fill(data + begin, data + end, 0.0f);
+  });
 }
 
 Layout::Layout(const Model& model, std::uint32_t shards, std::size_t max_block_bytes)

@@ -35,6 +35,8 @@ struct Block {
 /// Zeroes the padding of a block's new memory, so that whole blocks can be updated, summed and
 /// checked for NaN.
 void zero_padding(Executor& on, const Model& model, const Block& block, float* data);
+/// The same in memory of the host.
+void zero_padding(const Model& model, const Block& block, float* data);
 
 /// The unit of pushing: the blocks of one layer on one shard. `index` numbers the shard's buckets
 /// in the order in which backward finishes them.

@@ -19,6 +19,7 @@ $Cpp.stem("values");
 $Cpp.include("core/expected.hpp");
 $Cpp.support("plan/wire.hpp");
 using Range = import "/plan/annotations.capnp";
+using Compress = import "compression.capnp";
 using Data = import "data.capnp";
 using Faults = import "faults.capnp";
 using Model = import "model.capnp";
@@ -92,6 +93,11 @@ struct Plan $Cpp.namespace("leeway")
   checkpoints @24 :Saved.Checkpoints $flag("--checkpoint-every") $help("interval of checkpoints")
     $values("30s, 10min, 2h, 2ep (epochs), 500it (iterations of all workers) or none");
   fineTuning @25 :Training.FineTuning $help("training that begins with trained weights");
+  compress @27 :Compress.Compression $flag("--compress")
+    $help("encodings of gradients and weights in messages")
+    $values("push=int8,pull=bf16 or one of both; push: bf16, fp16, int8, int4, \"two_bit(0.5)\" "
+        "(plus or minus 0.5, or 0), one_bit, \"top_k(0.01)\" (the largest 1%), \"random_k(0.01)\"; "
+        "pull: bf16, fp16, int8; none for neither");
   host @22 :World.Host $name("simulated") $help("where the actors run");
 }
 

@@ -71,6 +71,14 @@ Scenario& Scenario::consistency(plan::Consistency policy) {
   plan_.consistency = policy;
   return *this;
 }
+Scenario& Scenario::compress_push(plan::Codec codec) {
+  plan_.compress.push = codec;
+  return *this;
+}
+Scenario& Scenario::compress_pull(plan::Codec codec) {
+  plan_.compress.pull = codec;
+  return *this;
+}
 Scenario& Scenario::balance(plan::Balance balance) {
   plan_.balance = balance;
   return *this;

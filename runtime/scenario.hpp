@@ -62,6 +62,9 @@ class Scenario {
   Scenario& parameter_group(std::string names, double rate, double decay = 1);
   Scenario& lr_schedule(plan::LrSchedule schedule);
   Scenario& consistency(plan::Consistency policy);
+  /// Encodings of gradients, and of weights, in messages. Example: compress_push(top_k(0.01)).
+  Scenario& compress_push(plan::Codec codec);
+  Scenario& compress_pull(plan::Codec codec);
   /// The number of samples in each worker's iterations: plan::Balance::equal, or by_speed.
   Scenario& balance(plan::Balance balance);
   Scenario& workers(std::uint32_t count);

@@ -240,6 +240,34 @@ inline plan::LrSchedule warm_up(double epochs, double start, plan::LrSchedule th
   return then;
 }
 
+// ---- compression ----
+
+inline plan::Codec bf16() {
+  return plan::Bf16{};
+}
+inline plan::Codec fp16() {
+  return plan::Fp16{};
+}
+inline plan::Codec int8() {
+  return plan::Int8{};
+}
+inline plan::Codec int4() {
+  return plan::Int4{};
+}
+inline plan::Codec two_bit(double threshold = 0.5) {
+  return plan::TwoBit{threshold};
+}
+inline plan::Codec one_bit() {
+  return plan::OneBit{};
+}
+/// `share`: of the values that is sent.
+inline plan::Codec top_k(double share = 0.01) {
+  return plan::TopK{share};
+}
+inline plan::Codec random_k(double share = 0.01) {
+  return plan::RandomK{share};
+}
+
 // ---- consistency ----
 
 /// A barrier: all workers wait for each other after each iteration.

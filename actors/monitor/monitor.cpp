@@ -143,6 +143,10 @@ Progress Monitor::present(Outbox& out) {
     progress.max_clock_gap = std::max(progress.max_clock_gap, shard.max_clock_gap);
     progress.parked_now = std::max(progress.parked_now, shard.parked_now);
     progress.parked_pulls += shard.parked_pulls;
+    progress.push_bytes += shard.push_bytes;
+    progress.plain_push_bytes += shard.plain_push_bytes;
+    progress.pull_bytes += shard.pull_bytes;
+    progress.plain_pull_bytes += shard.plain_pull_bytes;
     progress.malformed += shard.malformed;
     progress.refused += shard.refused;
   }

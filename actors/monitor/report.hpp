@@ -59,6 +59,9 @@ struct Progress {
   std::int64_t max_clock_gap = 0;
   std::uint32_t parked_now = 0;
   std::uint64_t parked_pulls = 0;
+  // Of gradients and weights in messages, and the same without a codec:
+  std::uint64_t push_bytes = 0, plain_push_bytes = 0;
+  std::uint64_t pull_bytes = 0, plain_pull_bytes = 0;
   std::uint64_t malformed = 0;
   std::uint64_t refused = 0;
 };

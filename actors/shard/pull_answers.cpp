@@ -13,12 +13,34 @@ void PullAnswers::begin(WorkerId worker, Iteration iteration,
   for (const std::uint32_t bucket : shard_buckets) {
     buckets_.enqueue(
         bucket, ParameterBucket::Capture{[this, answer](const std::vector<BlockState>& states) {
-          for (const auto& state : states) answer->weights.blocks.push_back(state.describe());
+          for (const auto& state : states) {
+            answer->weights.blocks.push_back(encoded(state));
+            report_.pull_bytes += answer->weights.blocks.back().data.size();
+            report_.plain_pull_bytes +=
+                static_cast<std::uint64_t>(state.block->floats) * sizeof(float);
+          }
           if (--answer->missing == 0) complete_.push_back(answer);
         }});
   }
   for (const std::uint32_t bucket : shard_buckets) buckets_.run(bucket, out);
   send_complete(out);
+}
+
+msg::BlockData PullAnswers::encoded(const BlockState& state) {
+  msg::BlockData data = state.describe();
+  const Codec* const codec = job_->pull_codec_of(*state.block);
+  if (!codec) return data;
+  auto& [version, bytes] = encoded_[state.block->id];
+  if (!bytes || version != state.version) {
+    const auto count = static_cast<std::size_t>(state.block->floats);
+    Blob fresh = Blob::allocate(codec->size(count));
+    codec->encode({state.weights.as_floats(), count}, 0, {fresh.mutable_data(), fresh.size()});
+    bytes = std::move(fresh);
+    version = state.version;
+  }
+  data.data = bytes;
+  data.codec = id_of(job_->plan.compress.pull);
+  return data;
 }
 
 void PullAnswers::send_complete(Outbox& out) {

@@ -3,19 +3,24 @@
 //
 // A pull captures the weights of each of its buckets behind the updates that the clocks had counted
 // when the staleness rule permitted it. It is answered when the last bucket has been captured.
+#include <map>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "actors/shard/bucket_queues.hpp"
 #include "actors/shard/clock_table.hpp"
+#include "messages/monitor.hpp"
 
 namespace leeway {
 
 class PullAnswers {
  public:
-  PullAnswers(BucketQueues& buckets, const ClockTable& clocks)
-      : buckets_(buckets), clocks_(clocks) {}
+  /// Counts the bytes of its answers in `report`.
+  PullAnswers(std::shared_ptr<const Job> job, BucketQueues& buckets, const ClockTable& clocks,
+              msg::ShardReport& report)
+      : job_(std::move(job)), buckets_(buckets), clocks_(clocks), report_(report) {}
 
   /// Captures the buckets for a worker that is admitted, and sends the answer if it is complete.
   void begin(WorkerId worker, Iteration iteration, std::span<const std::uint32_t> shard_buckets,
@@ -32,8 +37,20 @@ class PullAnswers {
     std::size_t missing = 0;  // buckets that are not captured yet
   };
 
+  /// A version of a block's weights, encoded.
+  struct Encoded {
+    Version version;
+    Blob bytes;
+  };
+
+  /// The weights as the answer has them. Each version is encoded once.
+  msg::BlockData encoded(const BlockState& state);
+
+  std::shared_ptr<const Job> job_;
   BucketQueues& buckets_;
   const ClockTable& clocks_;
+  msg::ShardReport& report_;
+  std::map<BlockId, Encoded> encoded_;  // the latest
   std::vector<std::shared_ptr<Answer>> complete_;
 };
 

@@ -1,5 +1,6 @@
 #include "actors/shard/push_check.hpp"
 
+#include <algorithm>
 #include <limits>
 
 #include "core/text.hpp"
@@ -7,19 +8,25 @@
 namespace leeway {
 namespace {
 
-Status validate_block(const msg::BlockData& data, const Block& expected) {
+Status validate_block(const msg::BlockData& data, const Block& expected, const Job& job) {
   if (data.block != expected.id)
     return Error{concat("expected block ", expected.id, ", found ", data.block)};
   if (data.dtype != DType::f32 || data.shape.count() != expected.floats)
     return Error{concat("block ", data.block, " must be ", expected.floats, " x f32, is ",
                         data.shape, " x ", name_of(data.dtype))};
+  if (data.codec == CodecId::none) return {};
+  const Codec* const codec = job.push_codec_of(expected);
+  if (!codec || data.codec != id_of(job.plan.compress.push))
+    return Error{concat("block ", data.block, " has an encoding that the plan does not name")};
+  if (const auto valid = codec->check(data.data.bytes(), static_cast<std::size_t>(expected.floats));
+      !valid)
+    return Error{concat("block ", data.block, ": ", valid.error().text)};
   return {};
 }
 
 }  // namespace
 
-Status validate_push(const msg::Push& push, const StageShare::AtShard& share,
-                     const Layout& layout) {
+Status validate_push(const msg::Push& push, const StageShare::AtShard& share, const Job& job) {
   if (push.bucket_count != share.buckets.size())
     return Error{concat("bucket_count is ", push.bucket_count, ", this shard has ",
                         share.buckets.size(), " buckets")};
@@ -47,9 +54,13 @@ Status validate_push(const msg::Push& push, const StageShare::AtShard& share,
                         push.blocks.size())};
   std::size_t slices = 0;
   for (std::size_t i = 0; i < blocks.size(); ++i) {
-    if (auto valid = validate_block(push.blocks[i], layout.block(blocks[i])); !valid) return valid;
-    slices += layout.block(blocks[i]).slices.size();
+    if (auto valid = validate_block(push.blocks[i], job.layout->block(blocks[i]), job); !valid)
+      return valid;
+    slices += job.layout->block(blocks[i]).slices.size();
   }
+  const auto is_encoded = [](const msg::BlockData& block) { return block.codec != CodecId::none; };
+  if (!push.assigned.empty() && std::ranges::any_of(push.blocks, is_encoded))
+    return Error{"slices of encoded blocks are assigned; send these blocks as they are"};
   if (!push.assigned.empty() && push.assigned.back() >= slices)
     return Error{concat("slice ", push.assigned.back(), " is assigned, bucket ", push.bucket,
                         " has ", slices)};

@@ -28,7 +28,7 @@ Shard::Shard(std::shared_ptr<const Job> job, ShardId id, FirstState first)
       buckets_(job_, id_, first),
       tied_(*job_->stages, id_, buckets_.size(), clocks_),
       gate_(job_->first_bound(), clocks_, tied_),
-      answers_(buckets_, clocks_),
+      answers_(job_, buckets_, clocks_, report_),
       snapshots_(job_, id_, buckets_, clocks_, scheduler_, monitor_),
       acknowledgements_(clocks_),
       norms_(make_norms(*job_, id_)),
@@ -172,7 +172,7 @@ void Shard::release_pulls(std::optional<WorkerId> mover, Outbox& out) {
 }
 
 Status Shard::validate(WorkerId worker, const msg::Push& push) const {
-  if (auto valid = validate_push(push, share_of(worker), *job_->layout); !valid) return valid;
+  if (auto valid = validate_push(push, share_of(worker), *job_); !valid) return valid;
   if (push.scale != 1 && !job_->clips_pushes())
     return Error{concat("scale is ", push.scale, ", but the norm of pushes has no limit")};
   const Clock clock = clocks_.find(worker)->clock;
@@ -192,6 +192,11 @@ void Shard::handle(Address from, const Envelope& envelope, msg::Push& push, Outb
   if (auto valid = validate(worker, push); !valid)
     return refuse_malformed(from, push.iteration, concat("push: ", valid.error().text), out);
   ++report_.pushes;
+  for (const msg::BlockData& block : push.blocks) {
+    if (!block.data) continue;
+    report_.push_bytes += block.data.size();
+    report_.plain_push_bytes += static_cast<std::uint64_t>(block.shape.count()) * sizeof(float);
+  }
   const std::uint32_t shard_bucket = share_of(worker).shard_buckets[push.bucket];
   const auto& owners = job_->stages->owners(id_, shard_bucket);
   Contribution contribution{.worker = worker,

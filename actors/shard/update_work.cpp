@@ -212,15 +212,23 @@ std::size_t UpdateWork::first_slice(std::size_t index) const {
   return first;
 }
 
+Blob UpdateWork::values_of(const Contribution& contribution, std::size_t index) const {
+  const msg::BlockData& block = contribution.blocks[index];
+  if (block.codec == CodecId::none) return on_->fetch(block.data);
+  Blob values = Blob::floats(block.shape.count());
+  job_->push_codec->decode(
+      block.data.bytes(), {values.mutable_floats(), static_cast<std::size_t>(block.shape.count())});
+  zero_padding(*job_->model, *(*live_)[index].block, values.mutable_floats());
+  return on_->fetch(values);
+}
+
 /// The gradient of one pipeline, on this bucket's executor: the sum over its stages, to the bit as
 /// one stage with all layers computes it (see add_gradient).
 Blob UpdateWork::sum(const Share& share, std::size_t index) const {
-  if (share.end - share.begin == 1 && portion_ == 1)
-    return on_->fetch(contributions_[share.begin].blocks[index].data);
+  if (is_one_push(share)) return values_of(contributions_[share.begin], index);
   Blob sum = on_->floats((*live_)[index].block->floats);
   for (std::size_t i = share.begin; i < share.end; ++i)
-    add(sum, on_->fetch(contributions_[i].blocks[index].data), static_cast<float>(1 / portion_),
-        i == share.begin, index);
+    add(sum, contributions_[i], static_cast<float>(1 / portion_), i == share.begin, index);
   return sum;
 }
 
@@ -231,11 +239,26 @@ Blob UpdateWork::mean_gradient(std::size_t index) const {
   if (shares_.size() == 1) return sum(shares_.front(), index);
   Blob mean = on_->floats((*live_)[index].block->floats);
   for (std::size_t i = 0; i < shares_.size(); ++i) {
-    const float scale =
-        job_->optimizer->sums_rounds() ? 1 : mean_scale(shares_[i].samples, samples_);
-    add(mean, sum(shares_[i], index), scale, i == 0, index);
+    const Share& share = shares_[i];
+    const float scale = job_->optimizer->sums_rounds() ? 1 : mean_scale(share.samples, samples_);
+    if (is_one_push(share))
+      add(mean, contributions_[share.begin], scale, i == 0, index);
+    else
+      add(mean, sum(share, index), scale, i == 0, index);
   }
   return mean;
+}
+
+void UpdateWork::add(Blob& to, const Contribution& contribution, float scale, bool first,
+                     std::size_t index) const {
+  const msg::BlockData& block = contribution.blocks[index];
+  if (block.codec == CodecId::none || on_->device().kind == Device::Kind::cuda)
+    return add(to, values_of(contribution, index), scale, first, index);
+  if (first) on_->zero(to.mutable_data(), to.size());
+  job_->push_codec->accumulate(
+      block.data.bytes(), scale,
+      {to.mutable_floats(), static_cast<std::size_t>((*live_)[index].block->floats)});
+  zero_padding(*job_->model, *(*live_)[index].block, to.mutable_floats());
 }
 
 /// to = scale * gradient for the first, to += scale * gradient for the others.

@@ -64,7 +64,15 @@ class UpdateWork final : public Work {
   std::size_t first_slice(std::size_t index) const;
   Blob sum(const Share& share, std::size_t index) const;
   Blob mean_gradient(std::size_t index) const;
+  /// A decoded gradient, on this bucket's executor.
+  Blob values_of(const Contribution& contribution, std::size_t index) const;
+  bool is_one_push(const Share& share) const {
+    return share.end - share.begin == 1 && portion_ == 1;
+  }
   void add(Blob& to, const Blob& gradient, float scale, bool first, std::size_t index) const;
+  /// The same for an encoded gradient, without decoding it apart.
+  void add(Blob& to, const Contribution& contribution, float scale, bool first,
+           std::size_t index) const;
   /// The cost of reading or writing this number of arrays of a block's size.
   Cost cost_of(int part, std::int64_t arrays) const;
   void count(BlockState& state, double weight) const;

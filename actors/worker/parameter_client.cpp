@@ -8,7 +8,7 @@
 namespace leeway {
 
 ParameterClient::ParameterClient(std::shared_ptr<const Job> job, WorkerId id)
-    : job_(std::move(job)), id_(id), unacknowledged_(job_->layout->shards()) {}
+    : job_(std::move(job)), id_(id), encoder_(job_, id), unacknowledged_(job_->layout->shards()) {}
 
 void ParameterClient::begin(Session session) {
   session_ = session;
@@ -43,6 +43,22 @@ void ParameterClient::forget_below(Iteration iteration) {
   incoming_.erase(incoming_.begin(), incoming_.lower_bound(iteration));
 }
 
+Status ParameterClient::check_encoding(const msg::BlockData& block) const {
+  if (block.codec == CodecId::none) return {};
+  const Codec* const codec = job_->pull_codec_of(job_->layout->block(block.block));
+  if (!codec || block.codec != id_of(job_->plan.compress.pull))
+    return Error{"it has an encoding that the plan does not name"};
+  return codec->check(block.data.bytes(), static_cast<std::size_t>(block.shape.count()));
+}
+
+Blob ParameterClient::decoded(msg::BlockData block) const {
+  if (block.codec == CodecId::none) return std::move(block.data);
+  Blob values = Blob::floats(block.shape.count());
+  job_->pull_codec->decode(
+      block.data.bytes(), {values.mutable_floats(), static_cast<std::size_t>(block.shape.count())});
+  return values;
+}
+
 Expected<bool> ParameterClient::take_in(Address from, msg::Weights& weights) {
   const auto found = incoming_.find(weights.iteration);
   if (found == incoming_.end()) return false;  // forgotten
@@ -59,12 +75,14 @@ Expected<bool> ParameterClient::take_in(Address from, msg::Weights& weights) {
     if (!ours || block.dtype != DType::f32 ||
         block.shape.count() != job_->layout->block(block.block).floats)
       return Error{concat("weights: block ", block.block, " does not fit")};
+    if (const Status valid = check_encoding(block); !valid)
+      return Error{concat("weights: block ", block.block, ": ", valid.error().text)};
   }
   std::sort(sent.begin(), sent.end());
   if (const auto twice = std::adjacent_find(sent.begin(), sent.end()); twice != sent.end())
     return Error{concat("weights: block ", *twice, " comes twice")};
   for (auto& block : weights.blocks) {
-    incoming.weights.blobs[block.block.value()] = std::move(block.data);
+    incoming.weights.blobs[block.block.value()] = decoded(std::move(block));
     incoming.weights.versions[block.block.value()] =
         block.version + (planted(Mutant::gradient_of_other_weights) ? 1 : 0);
   }

@@ -9,6 +9,7 @@
 
 #include "actors/job.hpp"
 #include "actors/outbox.hpp"
+#include "actors/worker/push_encoder.hpp"
 #include "messages/envelope.hpp"
 
 namespace leeway {
@@ -91,6 +92,8 @@ class ParameterClient {
   const StageShare& share() const { return job_->stages->share_of(id_); }
   /// Their numbers in the bucket.
   std::vector<std::uint32_t> slices_of(const Bucket& bucket, const AssignedSlices& assigned) const;
+  Status check_encoding(const msg::BlockData& block) const;
+  Blob decoded(msg::BlockData block) const;
   bool already_applied(const PushedIteration& of, ShardId shard, std::uint32_t bucket) const;
   void push(ShardId shard, msg::Push push, Outbox& out);
   void push_empty(Iteration iteration, ShardId shard, const Bucket& bucket, Outbox& out);
@@ -99,6 +102,7 @@ class ParameterClient {
   std::shared_ptr<const Job> job_;
   WorkerId id_;
   Session session_;
+  PushEncoder encoder_;
   std::map<Iteration, Incoming> incoming_;
   std::vector<std::vector<Unacknowledged>> unacknowledged_;  // by shard, in order
 };
@@ -124,9 +128,14 @@ void ParameterClient::push_layer(const PushedIteration& of, int layer,
         message.weight = applied ? 0 : of.weight;  // then it only assigns
         message.samples = applied ? 0 : of.samples;
         message.scale = of.scale;
-        for (const BlockId id : bucket.blocks)
-          message.blocks.push_back({id, versions[id.value()], DType::f32,
-                                    Shape{job_->layout->block(id).floats}, gradient(id)});
+        for (const BlockId id : bucket.blocks) {
+          const Version version = versions[id.value()];
+          if (message.assigned.empty())
+            message.blocks.push_back(encoder_.encode(id, version, of.iteration, gradient(id)));
+          else
+            message.blocks.push_back(
+                {id, version, DType::f32, Shape{job_->layout->block(id).floats}, gradient(id)});
+        }
       }
       push(shard, std::move(message), out);
     }

@@ -1,4 +1,5 @@
 #include "runtime/flags/flags.hpp"
+#include "runtime/flags/compress_text.hpp"
 
 #include <algorithm>
 
@@ -95,6 +96,7 @@ void add_actor_flags(CLI::App& app, Flags& flags, const Plan& plan) {
   actors.setting("replicas", flags.replicas, plan.replicas);
   actors.setting("consistency", flags.staleness, text_of(plan.consistency));
   actors.setting("balance", flags.balance, text_of(plan.balance));
+  actors.setting("compress", flags.compress, text_of(plan.compress));
   actors.add_flag("--prefetch", flags.prefetch, plan::help_of_flag(plan::setting("prefetch")));
   actors.add_flag("--no-prefetch", flags.no_prefetch, "Pull when the weights are needed");
   actors.setting("lease_size", flags.lease_size, plan.lease_size);
@@ -268,6 +270,11 @@ Status apply_policies(const Flags& flags, Plan& plan) {
     auto policy = parse_staleness(*flags.staleness);
     if (!policy) return policy.error();
     plan.consistency = *policy;
+  }
+  if (flags.compress) {
+    auto compression = parse_compression(*flags.compress, plan.compress);
+    if (!compression) return compression.error();
+    plan.compress = *compression;
   }
   if (flags.balance) {
     auto balance = parse_balance(*flags.balance);

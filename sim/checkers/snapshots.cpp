@@ -57,6 +57,16 @@ const std::uint32_t* SnapshotChecker::shard_bucket_of(Address shard, WorkerId wo
   return bucket < buckets.size() ? &buckets[bucket] : nullptr;
 }
 
+Blob SnapshotChecker::values_of(const msg::BlockData& gradient) const {
+  if (gradient.codec == CodecId::none) return gradient.data;
+  Blob values = Blob::floats(gradient.shape.count());
+  job_->push_codec->decode(
+      gradient.data.bytes(),
+      {values.mutable_floats(), static_cast<std::size_t>(gradient.shape.count())});
+  zero_padding(*job_->model, job_->layout->block(gradient.block), values.mutable_floats());
+  return values;
+}
+
 void SnapshotChecker::add(State& state, ShardBucket bucket, const msg::Push& push,
                           bool begins_update) const {
   if (push.kind == msg::Push::Kind::empty) return;
@@ -72,7 +82,7 @@ void SnapshotChecker::add(State& state, ShardBucket bucket, const msg::Push& pus
   for (const auto& gradient : push.blocks) {
     const auto block = state.weights.find(gradient.block);
     if (block == state.weights.end()) continue;
-    const Blob data = gradient.data.on_host();
+    const Blob data = values_of(gradient).on_host();
     const float* const g = data.as_floats();
     double* const w = block->second.data();
     for (std::size_t i = 0; i < block->second.size(); ++i) w[i] -= step * g[i];

@@ -169,9 +169,10 @@ class CrashTrial {
     return total_;
   }
 
-  /// True if the weights do not depend on times.
+  /// True if the weights do not depend on times, nor on residuals, which no checkpoint has.
   bool is_exact(const Plan& plan) const {
-    return !settings_changed_ && std::holds_alternative<plan::Bsp>(plan.consistency) &&
+    return !settings_changed_ && plan.compress.push == plan::Codec{} &&
+           std::holds_alternative<plan::Bsp>(plan.consistency) &&
            plan.balance == plan::Balance::equal && plan.stop.seconds == 0 &&
            plan.stop.accuracy == 0 &&
            std::none_of(plan.faults.begin(), plan.faults.end(), changes_workers);

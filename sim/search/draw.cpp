@@ -20,6 +20,7 @@ constexpr std::uint64_t kNormStream = 0x6e6f726d;
 constexpr std::uint64_t kClusterStream = 0x6e6f6465;
 constexpr std::uint64_t kOrderStream = 0x6f726465;
 constexpr std::uint64_t kStandbyStream = 0x73746279;
+constexpr std::uint64_t kCodecStream = 0x636f6463;
 
 class Draw {
  public:
@@ -38,6 +39,7 @@ class Draw {
     consistency();
     pipelines();
     limit_norm();
+    codecs();
     data();
     world();
     stragglers();
@@ -107,6 +109,17 @@ class Draw {
     Rng rng = Rng::stream(plan_.seed, kNormStream);
     if (plan_.optimizer.clip_norm == 0 && rng.one_in(5))
       plan_.optimizer.clip_norm = sim::uniform(rng, 0.01, 1);
+  }
+  void codecs() {
+    Rng rng = Rng::stream(plan_.seed, kCodecStream);
+    if (plan_.compress != plan::Compression{} || !rng.one_in(4)) return;
+    const plan::Codec push[] = {plan::NoCodec{}, plan::Bf16{},      plan::Int8{},
+                                plan::Int4{},    plan::TwoBit{},    plan::OneBit{},
+                                plan::TopK{0.1}, plan::RandomK{0.1}};
+    const plan::Codec pull[] = {plan::NoCodec{}, plan::Bf16{}, plan::Fp16{}, plan::Int8{}};
+    if (!std::holds_alternative<plan::Backup>(plan_.consistency))
+      plan_.compress.push = push[rng.below(std::size(push))];
+    plan_.compress.pull = pull[rng.below(std::size(pull))];
   }
   void cluster() {
     Rng rng = Rng::stream(plan_.seed, kClusterStream);

@@ -16,7 +16,7 @@ TEST_CASE("an invalid push is refused with the value found") {
   const auto error = [&](const std::function<void(msg::Push&)>& change) {
     auto push = scene.push_of(WorkerId(0), 0, 0);
     change(push);
-    const auto valid = validate_push(push, share, *scene.job().layout);
+    const auto valid = validate_push(push, share, scene.job());
     return valid ? std::string() : valid.error().text;
   };
   CHECK(error([](msg::Push&) {}) == "");
@@ -62,7 +62,7 @@ TEST_CASE("an empty push needs no blocks") {
   const msg::Push push{.bucket = 0,
                        .bucket_count = static_cast<std::uint32_t>(share.buckets.size()),
                        .kind = msg::Push::Kind::empty};
-  CHECK(validate_push(push, share, *scene.job().layout));
+  CHECK(validate_push(push, share, scene.job()));
 }
 
 }  // namespace leeway::test

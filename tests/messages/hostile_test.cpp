@@ -53,7 +53,9 @@ bool holds(const msg::StageTensor& tensor) {
 }
 template <>
 bool holds(const msg::BlockData& block) {
-  const bool fits = !block.data || holds(msg::StageTensor{block.dtype, block.shape, block.data});
+  // The receiver checks the bytes of an encoding.
+  const bool fits = !block.data || block.codec != CodecId::none ||
+                    holds(msg::StageTensor{block.dtype, block.shape, block.data});
   return holds(block.version) && block.block.value() < limits::kMaxBlocks && fits;
 }
 template <class T>

@@ -1,0 +1,83 @@
+#!/usr/bin/env python3
+"""Accuracy and bytes of a scenario with each codec of pushes, over paired seeds.
+
+  bench/codec_table.py build/release/bin/fashion-mlp [--seeds 10] [--codecs int8 'top_k(0.01)']
+                       [-- FLAGS...]
+
+Runs the scenario under bsp, with each seed once for each codec in turn, and prints a table: pushed
+bytes, test accuracy, and the mean difference of the accuracy to the run without a codec and the same
+seed, with its 95% interval.
+"""
+
+import argparse
+import json
+import math
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+CODECS = ["none", "bf16", "fp16", "int8", "int4", "two_bit(0.01)", "one_bit", "top_k(0.01)",
+          "random_k(0.01)"]
+# Student's t, two-sided 95%, by degrees of freedom.
+T95 = {1: 12.71, 2: 4.30, 3: 3.18, 4: 2.78, 5: 2.57, 6: 2.45, 7: 2.36, 8: 2.31, 9: 2.26, 14: 2.14,
+       19: 2.09}
+
+
+def run(program, codec, seed, flags):
+    with tempfile.TemporaryDirectory() as folder:
+        out = pathlib.Path(folder) / "run"
+        command = [program, "--out", str(out), "--quiet", "--seed", str(seed), "--staleness", "bsp",
+                   "--compress", "none" if codec == "none" else f"push={codec}", *flags]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+        return json.loads((out / "result.json").read_text())
+
+
+def interval(values):
+    mean = sum(values) / len(values)
+    if len(values) < 2:
+        return mean, math.inf
+    deviation = math.sqrt(sum((x - mean) ** 2 for x in values) / (len(values) - 1))
+    t = T95.get(len(values) - 1, 2.0 if len(values) > 20 else 2.31)
+    return mean, t * deviation / math.sqrt(len(values))
+
+
+def split(words):
+    """The words before and after --."""
+    if "--" not in words:
+        return words, []
+    at = words.index("--")
+    return words[:at], words[at + 1:]
+
+
+def main():
+    arguments, flags = split(sys.argv[1:])
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("program")
+    parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--codecs", nargs="+", default=CODECS)
+    options = parser.parse_args(arguments)
+    codecs = ["none"] + [codec for codec in options.codecs if codec != "none"]
+    results = {codec: [] for codec in codecs}
+    for seed in range(1, options.seeds + 1):
+        for codec in codecs:
+            results[codec].append(run(options.program, codec, seed, flags))
+        print(f"seed {seed} of {options.seeds}", file=sys.stderr)
+    print("| codec | pushed MB | times fewer | accuracy | difference, 95% interval | samples/s |")
+    print("|---|---|---|---|---|---|")
+    for codec in codecs:
+        rows = results[codec]
+        pushed = sum(row["pushed_bytes"] for row in rows)
+        plain = sum(row["pushed_bytes_without_codec"] for row in rows)
+        accuracy = sum(row["test_accuracy"] for row in rows) / len(rows)
+        mean, half = interval([row["test_accuracy"] - base["test_accuracy"]
+                               for row, base in zip(rows, results["none"])])
+        speeds = sorted(row["samples_per_second"] for row in rows)
+        print(f"| {codec} | {pushed / len(rows) / 1e6:.1f} | {plain / pushed:.2f} "
+              f"| {100 * accuracy:.2f}% | {100 * mean:+.2f} ± {100 * half:.2f} "
+              f"| {speeds[len(speeds) // 2]:.0f} |")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,53 @@
+#pragma once
+// Codec: how a message carries an array of floats in fewer bytes.
+//
+// The bytes of an encoding depend only on the values and the seed, and their number only on the
+// number of values, so a receiver refuses any other size. Codecs that lose much are contractions:
+// |x - decode(encode(x))|^2 <= (1 - delta) |x|^2. A sender of gradients adds what an encoding has
+// lost, the residual, to the next gradient (error feedback: Seide et al. 2014; Karimireddy et al.,
+// ICML 2019, algorithm 2).
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+
+#include "core/expected.hpp"
+#include "plan/plan.hpp"
+#include "tensor/codec_id.hpp"
+
+namespace leeway {
+
+class Codec {
+ public:
+  virtual ~Codec() = default;
+  virtual std::string_view name() const = 0;
+  /// Whether senders of gradients keep residuals.
+  virtual bool keeps_residual() const { return true; }
+  /// Bytes of an encoding of `count` values.
+  virtual std::size_t size(std::size_t count) const = 0;
+  /// Requires size(values.size()) bytes. Encodings with other seeds choose other elements.
+  virtual void encode(std::span<const float> values, std::uint64_t seed,
+                      std::span<std::byte> bytes) const = 0;
+  /// Whether accumulate() can read the bytes of an unknown sender as `count` values. The error says
+  /// what is wrong with them.
+  Status check(std::span<const std::byte> bytes, std::size_t count) const;
+  /// sum += scale * the values. Requires check().
+  virtual void accumulate(std::span<const std::byte> bytes, float scale,
+                          std::span<float> sum) const = 0;
+  /// The values. Requires check().
+  void decode(std::span<const std::byte> bytes, std::span<float> values) const;
+
+ private:
+  /// check() of bytes of the right size.
+  virtual Status check_content(std::span<const std::byte> /*bytes*/, std::size_t /*count*/) const {
+    return {};
+  }
+};
+
+/// Null for `none`.
+std::unique_ptr<Codec> make_codec(const plan::Codec& spec);
+/// How messages name it.
+CodecId id_of(const plan::Codec& spec);
+
+}  // namespace leeway

@@ -1,0 +1,30 @@
+#include "policies/codec/int4.hpp"
+
+#include "kernels/quantise.hpp"
+
+namespace leeway {
+std::size_t Int4Codec::size(std::size_t count) const {
+  return scales_of(count) * sizeof(float) + (count + 1) / 2;
+}
+
+void Int4Codec::encode(std::span<const float> values, std::uint64_t,
+                       std::span<std::byte> bytes) const {
+  auto* const scales = reinterpret_cast<float*>(bytes.data());
+  auto* const pairs =
+      reinterpret_cast<std::uint8_t*>(bytes.data() + scales_of(values.size()) * sizeof(float));
+  for (std::size_t begin = 0; begin < values.size(); begin += kBlock)
+    scales[begin / kBlock] = kernels::quantise_int4(pairs + begin / 2, values.data() + begin,
+                                                    std::min(kBlock, values.size() - begin));
+}
+
+void Int4Codec::accumulate(std::span<const std::byte> bytes, float scale,
+                           std::span<float> sum) const {
+  const auto* const scales = reinterpret_cast<const float*>(bytes.data());
+  const auto* const pairs =
+      reinterpret_cast<const std::uint8_t*>(bytes.data() + scales_of(sum.size()) * sizeof(float));
+  for (std::size_t begin = 0; begin < sum.size(); begin += kBlock)
+    kernels::accumulate_int4(sum.data() + begin, pairs + begin / 2, scale * scales[begin / kBlock],
+                             std::min(kBlock, sum.size() - begin));
+}
+
+}  // namespace leeway

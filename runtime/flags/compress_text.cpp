@@ -1,0 +1,90 @@
+#include "runtime/flags/compress_text.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <optional>
+#include <string_view>
+
+#include "core/text.hpp"
+#include "plan/settings.hpp"
+#include "runtime/words.hpp"
+
+namespace leeway {
+namespace {
+
+constexpr const char* kExample =
+    "give --compress push=int8,pull=bf16, or one of both, or none; push: bf16, fp16, int8, int4, "
+    "two_bit(0.5), one_bit, top_k(0.01) or random_k(0.01); pull: bf16, fp16 or int8";
+
+/// The number in "name(number)".
+std::optional<double> argument_of(std::string_view text, std::string_view name) {
+  if (!text.starts_with(name) || !text.ends_with(')')) return std::nullopt;
+  text.remove_prefix(name.size());
+  if (text.empty() || text.front() != '(') return std::nullopt;
+  text = text.substr(1, text.size() - 2);
+  double number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(number))
+    return std::nullopt;
+  return number;
+}
+
+std::optional<plan::Codec> parse_codec(std::string_view text) {
+  if (text == "none" || text == "f32") return plan::NoCodec{};
+  if (text == "bf16") return plan::Bf16{};
+  if (text == "fp16") return plan::Fp16{};
+  if (text == "int8") return plan::Int8{};
+  if (text == "int4") return plan::Int4{};
+  if (text == "one_bit") return plan::OneBit{};
+  if (text == "two_bit") return plan::TwoBit{};
+  if (text == "top_k") return plan::TopK{};
+  if (text == "random_k") return plan::RandomK{};
+  if (const auto threshold = argument_of(text, "two_bit")) return plan::TwoBit{*threshold};
+  if (const auto share = argument_of(text, "top_k")) return plan::TopK{*share};
+  if (const auto share = argument_of(text, "random_k")) return plan::RandomK{*share};
+  return std::nullopt;
+}
+
+std::string text_of_codec(const plan::Codec& codec) {
+  const std::string name = plan::choices("compress.push")[codec.index()];
+  if (const auto* two = std::get_if<plan::TwoBit>(&codec))
+    return concat(name, '(', two->threshold, ')');
+  if (const auto* top = std::get_if<plan::TopK>(&codec)) return concat(name, '(', top->share, ')');
+  if (const auto* random = std::get_if<plan::RandomK>(&codec))
+    return concat(name, '(', random->share, ')');
+  return name;
+}
+
+}  // namespace
+
+Expected<plan::Compression> parse_compression(const std::string& text,
+                                              const plan::Compression& present) {
+  if (text == "none") return plan::Compression{};
+  plan::Compression compression = present;
+  std::string_view rest = text;
+  while (true) {
+    const std::string_view part = rest.substr(0, rest.find(','));
+    const auto equals = part.find('=');
+    const auto codec =
+        equals == std::string_view::npos ? std::nullopt : parse_codec(part.substr(equals + 1));
+    if (codec && part.substr(0, equals) == "push")
+      compression.push = *codec;
+    else if (codec && part.substr(0, equals) == "pull")
+      compression.pull = *codec;
+    else
+      return Error{concat("--compress: \"", part, "\" is not known; ", kExample)};
+    if (part.size() == rest.size()) return compression;
+    rest.remove_prefix(part.size() + 1);
+  }
+}
+
+std::string text_of(const plan::Compression& compression) {
+  std::string text;
+  if (compression.push != plan::Codec{}) text = "push=" + text_of_codec(compression.push);
+  if (compression.pull != plan::Codec{})
+    text += (text.empty() ? "pull=" : ",pull=") + text_of_codec(compression.pull);
+  return text.empty() ? "none" : text;
+}
+
+}  // namespace leeway
