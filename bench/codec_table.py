@@ -6,7 +6,7 @@
 
 Runs the scenario under bsp, with each seed once for each codec in turn, and prints a table: pushed
 bytes, test accuracy, and the mean difference of the accuracy to the run without a codec and the same
-seed, with its 95% interval.
+seed, with its 95% interval. Runs whose loss becomes NaN are counted.
 """
 
 import argparse
@@ -29,8 +29,11 @@ def run(program, codec, seed, flags):
         out = pathlib.Path(folder) / "run"
         command = [program, "--out", str(out), "--quiet", "--seed", str(seed), "--staleness", "bsp",
                    "--compress", "none" if codec == "none" else f"push={codec}", *flags]
-        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-        return json.loads((out / "result.json").read_text())
+        done = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        result = json.loads((out / "result.json").read_text())
+        if done.returncode != 0 and "the loss became" not in done.stderr:
+            sys.exit(f"{' '.join(command)}: {done.stderr}")
+        return result if done.returncode == 0 else None  # diverged
 
 
 def interval(values):
@@ -67,15 +70,20 @@ def main():
     print("| codec | pushed MB | times fewer | accuracy | difference, 95% interval | samples/s |")
     print("|---|---|---|---|---|---|")
     for codec in codecs:
-        rows = results[codec]
+        pairs = [(row, base) for row, base in zip(results[codec], results["none"]) if row and base]
+        rows = [row for row, base in pairs]
+        diverged = options.seeds - len(rows)
+        if not rows:
+            print(f"| {codec} | | | diverged with each seed | | |")
+            continue
         pushed = sum(row["pushed_bytes"] for row in rows)
         plain = sum(row["pushed_bytes_without_codec"] for row in rows)
         accuracy = sum(row["test_accuracy"] for row in rows) / len(rows)
         mean, half = interval([row["test_accuracy"] - base["test_accuracy"]
-                               for row, base in zip(rows, results["none"])])
+                               for row, base in pairs])
         speeds = sorted(row["samples_per_second"] for row in rows)
         print(f"| {codec} | {pushed / len(rows) / 1e6:.1f} | {plain / pushed:.2f} "
-              f"| {100 * accuracy:.2f}% | {100 * mean:+.2f} ± {100 * half:.2f} "
+              f"| {100 * accuracy:.2f}%{f', {diverged} diverged' if diverged else ''} | {100 * mean:+.2f} ± {100 * half:.2f} "
               f"| {speeds[len(speeds) // 2]:.0f} |")
 
 
