@@ -116,7 +116,7 @@ class Replica final : public Role {
   /// the clocks of two hosts begin at different moments.
   std::optional<Duration> ahead_;
   std::uint64_t acknowledged_ = 0;
-  bool seeded_ = false;           // the seed has been sent
+  bool seeded_ = false;  // the seed has been sent
   std::size_t ahead_of_seed_ = 0;
   std::uint64_t in_sync_at_ = 0;  // the standby is in sync when it has this input; 0: not known
   Duration ready_after_ = milliseconds(200);  // of an empty standby, between its messages

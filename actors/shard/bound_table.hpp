@@ -36,8 +36,8 @@ class BoundTable {
 
  private:
   using Entry = msg::BoundTableState::Entry;  // from an iteration up to the next entry
-  std::vector<Entry> entries_;  // by `from`; never empty
-  Iteration unanswered_;        // the first beyond all answered and all forgotten iterations
+  std::vector<Entry> entries_;                // by `from`; never empty
+  Iteration unanswered_;  // the first beyond all answered and all forgotten iterations
 };
 
 }  // namespace leeway

@@ -111,9 +111,8 @@ std::vector<Change> changes(const Plan& plan) {
   all.push_back([](Plan& p) { return drop_pipelines(p, 1, 1); });
   all.push_back(drop_stage);
   all.push_back([](Plan& p) {
-    std::erase_if(p.faults, [](const plan::Fault& fault) {
-      return fault.actor.kind == RoleKind::standby;
-    });
+    std::erase_if(p.faults,
+                  [](const plan::Fault& fault) { return fault.actor.kind == RoleKind::standby; });
     return set(p.replicas, 1u);
   });
   all.push_back([](Plan& p) { return drop_last(p, p.shards, RoleKind::shard, 1); });

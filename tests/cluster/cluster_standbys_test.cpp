@@ -8,8 +8,8 @@ namespace {
 
 /// Nodes 1 and 2 have the shard and its standby; the workers are with the program.
 std::vector<std::string> replicated_run(Nodes& nodes, const std::string& out) {
-  return slow_run(nodes, out) + std::vector<std::string>{"--replicas", "2", "--place",
-                                                         "shards=1,standbys=2,workers=0"};
+  return slow_run(nodes, out) +
+         std::vector<std::string>{"--replicas", "2", "--place", "shards=1,standbys=2,workers=0"};
 }
 
 /// The shards of a job as `leeway status` shows them.
@@ -60,8 +60,8 @@ TEST_CASE("a node with a shard leaves, and its shard continues on another node")
   REQUIRE(gets_going(out / "run"));
   nodes[0].process().signal(SIGINT);
   check_ends(nodes[0].process(), 0);
-  CHECK_THAT(nodes[0].process().err(), Contains("leaving the job of") &&
-                                           Contains("its actors here have left it"));
+  CHECK_THAT(nodes[0].process().err(),
+             Contains("leaving the job of") && Contains("its actors here have left it"));
   REQUIRE(shows(program.name(), "2", "3"));
   // The last two: one keeps the shard until another node can have it.
   nodes[2].process().signal(SIGINT);
