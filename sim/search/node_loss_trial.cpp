@@ -62,6 +62,12 @@ class NodeLosses {
         return true;
     return false;
   }
+  /// A primary that ends while the loss of its standby is not noticed yet loses the shard: two
+  /// replicas at once (docs/recovery.md).
+  static bool has_primary(SimulatedNode& part) {
+    return std::ranges::any_of(part.node().replicas(),
+                               [](Address actor) { return actor.kind == RoleKind::shard; });
+  }
   void look() {
     const Instant now = simulation_->now();
     const bool may_be_lost =
@@ -72,6 +78,8 @@ class NodeLosses {
     if (process.has_ended() || process.is_frozen() || !process.part() ||
         !process.part()->has_started() || process.role().is_leaving())
       return;
+    const bool is_pending = now < quiet_until_ || !unnoticed_.empty();
+    if (is_pending && has_primary(*process.part())) return;
     ++losses_;
     if (!may_be_lost) return leave(node);
     const double lasts = some(rng_.one_in(2) ? 1 : 8);
