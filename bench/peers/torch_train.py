@@ -25,6 +25,7 @@ def main():
 
     torch.set_num_threads(args.threads)
     torch.manual_seed(0)
+    torch.backends.cudnn.allow_tf32 = False  # convolutions in fp32, as products of matrices are by default
     device = torch.device(args.device)
     model = models.make(args.model).to(device)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.001, momentum=0.9)

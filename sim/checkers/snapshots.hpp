@@ -29,10 +29,14 @@ class SnapshotChecker final : public Checker {
  private:
   using WorkerBucket = std::uint32_t;  // index among the worker's buckets at a shard
   using ShardBucket = std::uint32_t;   // index among the shard's buckets
+  struct Weights {
+    std::vector<double> values;
+    double largest = 0;  // magnitude that any value has had; the shard rounds to its precision
+  };
   struct State {
-    std::map<ShardBucket, std::int64_t> updates;     // since the run began or was resumed
-    std::map<ShardBucket, Iteration> latest_round;   // by rounds: the last one counted
-    std::map<BlockId, std::vector<double>> weights;  // empty: only counted
+    std::map<ShardBucket, std::int64_t> updates;    // since the run began or was resumed
+    std::map<ShardBucket, Iteration> latest_round;  // by rounds: the last one counted
+    std::map<BlockId, Weights> weights;             // empty: only counted
   };
   struct Live {
     Session session;
@@ -69,7 +73,7 @@ class SnapshotChecker final : public Checker {
   /// `begins_update`: the push is not part of an update that was counted before.
   void add(State& state, ShardBucket bucket, const msg::Push& push, bool begins_update) const;
   void compare(Address address, const State& expected, const msg::SnapshotState& found) const;
-  void compare_weights(Address address, const Block& block, const std::vector<double>& expected,
+  void compare_weights(Address address, const Block& block, const Weights& expected,
                        std::int64_t updates, const msg::BlockData& found) const;
 
   std::shared_ptr<const Job> job_;
