@@ -13,7 +13,9 @@
 #include "models/datasets/augment.hpp"
 #include "models/initial_weights.hpp"
 #include "plan/fine_tuning.hpp"
+#include "plan/precision.hpp"
 #include "policies/balance/micro_batches.hpp"
+#include "policies/codec/momentum_correction.hpp"
 #include "policies/optimizer/clip.hpp"
 #include "policies/optimizer/updater.hpp"
 #include "policies/straggler/straggler.hpp"
@@ -96,17 +98,29 @@ Blob no_activations(const Job& job) {
 
 /// Whether the codecs fit the run.
 Status check_compression(const Job& job) {
-  if (!job.push_codec && !job.pull_codec) return {};
-  const auto pull = id_of(job.plan.compress.pull);
-  if (pull > CodecId::int8)
+  const plan::Compression& compress = job.plan.compress;
+  if (id_of(compress.pull) > CodecId::int8)
     return Error{concat("compress.pull: ", job.pull_codec->name(),
                         " loses too much of the weights; give --compress pull=bf16, fp16 or int8")};
-  if (!job.devices.cpu_only())
-    return Error{"compress: codecs run on the CPU; give --device cpu, or --compress none"};
-  if (job.push_codec && job.consistency->spare() > 0)
+  for (const auto& [name, codec] :
+       {std::pair("activations", compress.activations),
+        std::pair("activation_gradients", compress.activation_gradients)})
+    if (id_of(codec) > CodecId::int8)
+      return Error{concat("compress.", name, ": ", make_codec(codec)->name(),
+                          " loses too much; give --compress ", name, "=bf16, fp16 or int8")};
+  if (!job.push_codec) return {};
+  if (job.consistency->spare() > 0)
     return Error{
-        "compress.push: a push that backup(N) drops would lose what is left of earlier gradients; "
-        "give --compress push=none, or another --staleness"};
+        "compress.push: a push that backup(N) drops would lose earlier residuals; give --compress "
+        "push=none, or another --staleness"};
+  if (job.clips_pushes() || job.plan.optimizer.clip_value > 0)
+    return Error{
+        "compress.push: pushes carry earlier residuals, which clipping would lose; give no "
+        "--clip-value, and --clip-norm only with --staleness bsp, or --compress push=none"};
+  if (job.optimizer->sums_rounds())
+    return Error{
+        "compress.push: sum, assign and updaters take what is pushed as it is; give --compress "
+        "push=none"};
   return {};
 }
 
@@ -254,8 +268,11 @@ void Job::initial_values(int parameter, float* out) const {
 Expected<std::shared_ptr<const Model>> make_model(const Plan& plan, const Dataset& data) {
   auto frozen = parse_freeze(plan.fine_tuning.freeze, plan.model.size());
   if (!frozen) return frozen.error();
+  auto precisions = parse_precision(plan.precision, plan.model.size());
+  if (!precisions) return precisions.error();
   return Model::build(plan.model, plan.loss, data.sample_shape(), data.classes(),
-                      data.target_count(), data.label_count(), std::move(*frozen));
+                      data.target_count(), data.label_count(), std::move(*frozen),
+                      std::move(*precisions));
 }
 
 Expected<std::shared_ptr<const Job>> make_job(const Plan& plan, TrainTest data,
@@ -290,7 +307,7 @@ Expected<std::shared_ptr<const Job>> make_job(const Plan& plan, TrainTest data,
   auto stages = make_stages(plan, *job->model, *job->layout, *job->consistency);
   if (!stages) return stages.error();
   job->stages = std::move(*stages);
-  job->optimizer = make_optimizer(plan.optimizer);
+  job->optimizer = make_optimizer(shard_optimizer(plan));
   auto ranges = make_update_ranges(plan.optimizer, *job->model, *job->layout);
   if (!ranges) return ranges.error();
   job->update_ranges = std::move(*ranges);

@@ -99,7 +99,7 @@ struct Job {
   }
   /// The same for weights.
   const Codec* pull_codec_of(const Block& block) const {
-    return block.average == 0 ? pull_codec.get() : nullptr;
+    return block.average == 0 && !block.frozen ? pull_codec.get() : nullptr;
   }
   /// The staleness bound that the run begins with.
   std::int64_t first_bound() const;

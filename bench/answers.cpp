@@ -1,7 +1,7 @@
 // Writes weights, one batch, its logits and all gradients of a model to a safetensors file, which
 // bench/peers/same_answers.py compares with PyTorch.
 //
-//   answers MODEL FILE [--device cpu]
+//   answers MODEL FILE [--device cpu] [--precision fp32]
 #include <CLI/CLI.hpp>
 #include <cstdio>
 
@@ -30,8 +30,9 @@ NamedTensor tensor(std::string name, const Shape& shape, const float* values) {
   return made;
 }
 
-std::vector<NamedTensor> answers(const bench::Task& task, std::shared_ptr<Executor> on) {
-  const auto built = task.model();
+std::vector<NamedTensor> answers(const bench::Task& task, const std::string& precision,
+                                 std::shared_ptr<Executor> on) {
+  const auto built = task.model(precision);
   if (!built) fail(built.error().text);
   const Model& model = **built;
   const bench::RandomSamples data(task, kBatch);
@@ -87,11 +88,12 @@ std::vector<NamedTensor> answers(const bench::Task& task, std::shared_ptr<Execut
 }  // namespace
 
 int main(int argc, char** argv) {
-  std::string model, file, device = "cpu";
+  std::string model, file, device = "cpu", precision = "fp32";
   CLI::App app("One batch through a model, with all gradients, as a safetensors file.");
   app.add_option("model", model, "mlp, lenet, vgg, resnet or gpt")->required();
   app.add_option("file", file, "safetensors file to write")->required();
   app.add_option("--device", device, "cpu, cuda or cuda:1");
+  app.add_option("--precision", precision, "fp32, bf16 or tf32");
   CLI11_PARSE(app, argc, argv);
   const auto task = bench::tasks().find(model);
   if (task == bench::tasks().end())
@@ -100,7 +102,7 @@ int main(int argc, char** argv) {
   if (!where) fail(where.error().text);
   const auto on = make_executor(*where);
   if (!on) fail(on.error().text);
-  const auto saved = write_safetensors(file, answers(task->second, *on), {});
+  const auto saved = write_safetensors(file, answers(task->second, precision, *on), {});
   if (!saved) fail(saved.error().text);
   return 0;
 }

@@ -24,6 +24,7 @@
 #include "core/text.hpp"
 #include "kernels/executors.hpp"
 #include "kernels/peak.hpp"
+#include "kernels/precision.hpp"
 #include "kernels/threads.hpp"
 
 namespace {
@@ -32,6 +33,10 @@ using namespace leeway;
 
 struct Limits {
   double bytes_per_second, flops_per_second;
+  double bf16_flops_per_second;
+  double flops(Precision precision) const {
+    return precision == Precision::bf16 ? bf16_flops_per_second : flops_per_second;
+  }
 };
 
 /// The benchmark's table, and device memory that lives as long as the benchmark.
@@ -94,10 +99,10 @@ class Bench {
 
   /// Measures a call and prints a line. `floats_moved`: minimal memory traffic in floats.
   void line(const std::string& name, std::int64_t floats_moved, double flops,
-            const std::function<void()>& call) {
+            const std::function<void()>& call, Precision precision = Precision::fp32) {
     const double taken = seconds(call);
     const double moved = 4.0 * static_cast<double>(floats_moved);
-    const double least = std::max(moved / limits.bytes_per_second, flops / limits.flops_per_second);
+    const double least = std::max(moved / limits.bytes_per_second, flops / limits.flops(precision));
     std::printf("%-52s %10.1f %9.0f %10.0f %8.0f%%\n", name.c_str(), taken * 1e6,
                 moved / taken * 1e-9, flops / taken * 1e-9, 100 * least / taken);
     std::fflush(stdout);
@@ -121,7 +126,10 @@ class Bench {
 void measure_limits(Bench& bench) {
   if (bench.is_on_cpu()) {
     const auto peak = kernels::measure_peak();
-    bench.limits = {peak.bytes, peak.flops};
+    // An AVX512_BF16 instruction multiplies and adds twice as many numbers as one for f32. With AMX
+    // the shares can exceed 100%.
+    const double bf16_flops = kernels::multiplies_bf16() ? 2 * peak.flops : peak.flops;
+    bench.limits = {peak.bytes, peak.flops, bf16_flops};
     std::cout << "limits of one core: z = x + a y over 64 MiB each " << peak.bytes * 1e-9
               << " GB/s, multiply-add in registers " << peak.flops * 1e-9 << " GFLOP/s\n\n";
     return;
@@ -139,11 +147,22 @@ void measure_limits(Bench& bench) {
     bench.on->linear_forward(y, x, {&w, 1}, {&b, 1}, {kSide, kSide, kSide});
   });
   bench.forget();
-  const double side = static_cast<double>(kSide);
-  bench.limits = {2 * static_cast<double>(kCopied) / copy, 2 * side * side * side / product};
+  const kernels::LinearShape shape{kSide, kSide, kSide, Precision::bf16};
+  float* const y16 = bench.floats(kSide * kSide);
+  const float* const x16 = bench.floats(kSide * kSide);
+  std::byte* const packed = bench.bytes(bench.on->linear_bf16_form(shape).bytes);
+  std::byte* const scratch = bench.bytes(bench.on->linear_bf16_scratch_bytes(shape));
+  const RowSlice<const float> w16{0, kSide, bench.floats(kSide * kSide)};
+  bench.on->linear_bf16_pack(packed, {&w16, 1}, shape);
+  const double product_bf16 = bench.seconds(
+      [&] { bench.on->linear_bf16_forward(y16, x16, packed, nullptr, scratch, shape); });
+  bench.forget();
+  const double side = static_cast<double>(kSide), flops = 2 * side * side * side;
+  bench.limits = {2 * static_cast<double>(kCopied) / copy, flops / product, flops / product_bf16};
   std::cout << "limits of " << bench.on->device() << ": copy of 1 GiB "
             << bench.limits.bytes_per_second * 1e-9 << " GB/s, product of 8192 x 8192 x 8192 "
-            << bench.limits.flops_per_second * 1e-9 << " GFLOP/s\n\n";
+            << bench.limits.flops_per_second * 1e-9 << " GFLOP/s, rounding to bf16 included "
+            << bench.limits.bf16_flops_per_second * 1e-9 << " GFLOP/s\n\n";
 }
 
 void linear(Bench& bench, std::int64_t batch, std::int64_t inputs, std::int64_t outputs) {
@@ -165,15 +184,44 @@ void linear(Bench& bench, std::int64_t batch, std::int64_t inputs, std::int64_t 
   bench.forget();
 }
 
+void linear_bf16(Bench& bench, std::int64_t batch, std::int64_t inputs, std::int64_t outputs) {
+  const kernels::LinearShape shape{batch, inputs, outputs, Precision::bf16};
+  float *const y = bench.floats(batch * outputs), *const x = bench.floats(batch * inputs);
+  float *const dx = bench.floats(batch * inputs), *const bias = bench.floats(outputs);
+  const RowSlice<const float> w{0, outputs, bench.floats(outputs * inputs)};
+  const RowSlice<float> dw{0, outputs, bench.floats(outputs * inputs)};
+  float* const db = bench.floats(outputs);
+  Executor& on = *bench.on;
+  std::byte* const packed = bench.bytes(on.linear_bf16_form(shape).bytes);
+  std::byte* const scratch = bench.bytes(on.linear_bf16_scratch_bytes(shape));
+  const auto name = concat("linear ", inputs, " -> ", outputs, " in bf16, batch ", batch);
+  const std::int64_t ends = batch * (inputs + outputs), of_weights = outputs * inputs;
+  const double flops = 2.0 * static_cast<double>(batch * inputs * outputs);
+  bench.line(name + ", rounding weights", of_weights + of_weights / 2, 0, [&] {
+    on.linear_bf16_pack(packed, {&w, 1}, shape);
+  });
+  bench.line(
+      name + ", forward", ends + of_weights / 2, flops,
+      [&] { on.linear_bf16_forward(y, x, packed, bias, scratch, shape); }, Precision::bf16);
+  bench.line(
+      name + ", backward", ends + batch * inputs + of_weights / 2 + of_weights, 2 * flops,
+      [&] {
+        on.linear_bf16_backward(dx, {&dw, 1}, db, y, x, packed, scratch, shape);
+      },
+      Precision::bf16);
+  bench.forget();
+}
+
 void conv2d(Bench& bench, std::int64_t batch, std::int64_t channels, std::int64_t outputs,
-            std::int64_t side) {
+            std::int64_t side, Precision precision = Precision::fp32) {
   const kernels::Conv2dShape shape{.batch = batch,
                                    .channels = channels,
                                    .height = side,
                                    .width = side,
                                    .outputs = outputs,
                                    .kernel = 3,
-                                   .padding = 1};
+                                   .padding = 1,
+                                   .precision = precision};
   const std::int64_t pixels = batch * side * side, weights = shape.weight_count();
   float *const y = bench.floats(pixels * outputs), *const x = bench.floats(pixels * channels);
   float* const dx = bench.floats(pixels * channels);
@@ -189,18 +237,23 @@ void conv2d(Bench& bench, std::int64_t batch, std::int64_t channels, std::int64_
   };
   std::byte* const packed = packed_for(kernels::ConvPass::forward);
   const std::byte* const packed_backward = packed_for(kernels::ConvPass::backward);
-  const auto name =
-      concat("conv2d ", channels, " -> ", outputs, " at ", side, " x ", side, ", batch ", batch);
+  const auto name = concat("conv2d ", channels, " -> ", outputs, " at ", side, " x ", side,
+                           precision == Precision::fp32 ? "" : concat(" in ", name_of(precision)),
+                           ", batch ", batch);
   const std::int64_t ends = pixels * (channels + outputs);
   const auto flops = static_cast<double>(shape.flops());
   bench.line(name + ", packing weights", 2 * weights, 0, [&] {
     bench.on->conv2d_pack(packed, {&w, 1}, shape, kernels::ConvPass::forward);
   });
-  bench.line(name + ", forward", ends + weights, flops,
-             [&] { bench.on->conv2d_forward(y, x, packed, bias, scratch, shape); });
-  bench.line(name + ", backward", ends + pixels * channels + 2 * weights, 2 * flops, [&] {
-    bench.on->conv2d_backward(dx, {&dw, 1}, dbias, y, x, packed_backward, scratch, shape);
-  });
+  bench.line(
+      name + ", forward", ends + weights, flops,
+      [&] { bench.on->conv2d_forward(y, x, packed, bias, scratch, shape); }, precision);
+  bench.line(
+      name + ", backward", ends + pixels * channels + 2 * weights, 2 * flops,
+      [&] {
+        bench.on->conv2d_backward(dx, {&dw, 1}, dbias, y, x, packed_backward, scratch, shape);
+      },
+      precision);
   bench.forget();
 }
 
@@ -338,11 +391,15 @@ void run(Bench& bench, bool only_attention) {
     linear(bench, batch, 784, 512);
     linear(bench, batch, 512, 256);
     linear(bench, batch, 4096, 4096);
+    linear_bf16(bench, batch, 784, 512);
+    linear_bf16(bench, batch, 4096, 4096);
     conv2d(bench, batch, 3, 64, 32);
     conv2d(bench, batch, 64, 64, 32);
     conv2d(bench, batch, 128, 128, 16);
     conv2d(bench, batch, 256, 256, 8);
     conv2d(bench, batch, 512, 512, 4);
+    conv2d(bench, batch, 64, 64, 32, Precision::bf16);
+    conv2d(bench, batch, 256, 256, 8, Precision::bf16);
     pools_and_norms(bench, batch);
     elementwise(bench, batch);
     losses(bench, batch, 10);

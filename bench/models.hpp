@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "models/model.hpp"
+#include "plan/precision.hpp"
 #include "runtime/models.hpp"
 #include "tensor/shape.hpp"
 
@@ -17,8 +18,12 @@ struct Task {
   int classes = 10;
   std::int64_t labels = 1;  // per sample; if more than one, samples are tokens
 
-  Expected<std::shared_ptr<const Model>> model() const {
-    return Model::build(layers, plan::Loss::softmax_cross_entropy, input, classes, 0, labels);
+  /// `precision`: as --precision.
+  Expected<std::shared_ptr<const Model>> model(const std::string& precision = "fp32") const {
+    const auto precisions = parse_precision(precision, layers.size());
+    if (!precisions) return precisions.error();
+    return Model::build(layers, plan::Loss::softmax_cross_entropy, input, classes, 0, labels, {},
+                        *precisions);
   }
 };
 

@@ -2,7 +2,8 @@
 // one thread, or whole runs of the runtime. bench/peers/compare.py interleaves it with other
 // programs, so it prints one line.
 //
-//   train_bench MODEL [--batch 64] [--workers N] [--seconds 1.5] [--device cpu] [--profile]
+//   train_bench MODEL [--batch 64] [--workers N] [--seconds 1.5] [--device cpu]
+//               [--precision fp32] [--profile]
 //
 // MODEL: mlp (784-512-256-10), lenet (1x28x28), vgg (3x32x32), resnet (3x32x32), gpt (64 tokens).
 // Without --workers it runs steps without actors.
@@ -31,6 +32,7 @@ struct Setting {
   std::uint32_t workers = 0;
   double seconds = 1.5;
   std::string device = "cpu";
+  std::string precision = "fp32";
   bool profile = false;
 };
 
@@ -67,7 +69,7 @@ double one_thread(const Setting& setting, const bench::Task& task,
                   std::shared_ptr<Profile> profile) {
   kernels::use_one_compute_thread();
   const auto on = must(make_executor(must(parse_device(setting.device))));
-  const auto model = must(task.model());
+  const auto model = must(task.model(setting.precision));
   bench::ModelMemory memory(model, on);
   Pass pass(model, setting.batch, true, {.on = on, .profile = std::move(profile)});
   const auto momentum = make_optimizer({.weight_decay = 0, .kind = plan::Momentum{}});
@@ -94,6 +96,7 @@ double with_runtime(const Setting& setting, const bench::Task& task) {
       .shards(1)
       .batch(static_cast<std::uint32_t>(setting.batch))
       .device(setting.device)
+      .precision(setting.precision)
       .epochs(0)
       .evaluate_every(0);
   double samples_per_second = 0;
@@ -123,6 +126,7 @@ int main(int argc, char** argv) {
   app.add_option("--workers", setting.workers, "run the runtime with this many workers");
   app.add_option("--seconds", setting.seconds, "seconds to measure")->check(CLI::PositiveNumber);
   app.add_option("--device", setting.device, "cpu, cuda or cuda:1");
+  app.add_option("--precision", setting.precision, "fp32, bf16 or tf32");
   app.add_flag("--profile", setting.profile, "print time and share of the peak for each layer");
   CLI11_PARSE(app, argc, argv);
   const auto task = bench::tasks().find(setting.model);

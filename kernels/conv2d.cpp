@@ -34,6 +34,10 @@ memory unbound(const memory::desc& desc) {
   return memory(desc, engine(), nullptr);
 }
 
+std::size_t round_up(std::size_t bytes) {
+  return (bytes + 63) / 64 * 64;
+}
+
 void bind(memory& argument, const void* data) {
   argument.set_data_handle(const_cast<void*>(data));
 }
@@ -57,24 +61,39 @@ class Reorder {
   dnnl::reorder code_;
 };
 
-/// The layouts of a shape's arrays. oneDNN chooses those of the weights.
+/// The type of x, dy and the weights as a product reads them. oneDNN 2.6's gradient of weights in
+/// bf16 can read memory that it has not written if windows of several pixels leave gaps.
+DType operand_type_of(const Conv2dShape& s) {
+  return s.kernel > 1 && s.stride > s.kernel ? DType::f32 : operand_type(s.precision);
+}
+
+/// The layouts of a shape's arrays. oneDNN chooses those of the weights. Inputs of a product have
+/// the operand type of the shape's precision, results are f32.
 struct Layouts {
   explicit Layouts(const Conv2dShape& s)
-      : x({s.batch, s.channels, s.height, s.width}, kFloat, Tag::nhwc),
-        y({s.batch, s.outputs, s.out_height(), s.out_width()}, kFloat, Tag::nhwc),
+      : x(images(s.channels, s.height, s.width, s, onednn::type_of(operand_type_of(s)))),
+        dx(images(s.channels, s.height, s.width, s, kFloat)),
+        y(images(s.outputs, s.out_height(), s.out_width(), s, kFloat)),
+        dy(images(s.outputs, s.out_height(), s.out_width(), s,
+                  onednn::type_of(operand_type_of(s)))),
         bias({s.outputs}, kFloat, Tag::x),
-        plain_weight(weight(s, s.groups > 1 ? Tag::goihw : Tag::oihw)),
-        any_weight(weight(s, Tag::any)),
+        plain_weight(weight(s, s.groups > 1 ? Tag::goihw : Tag::oihw, kFloat)),
+        any_weight(weight(s, Tag::any, onednn::type_of(operand_type_of(s)))),
+        any_dweight(weight(s, Tag::any, kFloat)),
         strides{s.stride, s.stride},
         padding{s.padding, s.padding} {}
 
-  static memory::desc weight(const Conv2dShape& s, Tag tag) {
+  static memory::desc images(std::int64_t channels, std::int64_t height, std::int64_t width,
+                             const Conv2dShape& s, memory::data_type type) {
+    return {{s.batch, channels, height, width}, type, Tag::nhwc};
+  }
+  static memory::desc weight(const Conv2dShape& s, Tag tag, memory::data_type type) {
     const auto o = s.outputs / s.groups, c = s.channels / s.groups;
-    return s.groups > 1 ? memory::desc({s.groups, o, c, s.kernel, s.kernel}, kFloat, tag)
-                        : memory::desc({o, c, s.kernel, s.kernel}, kFloat, tag);
+    return s.groups > 1 ? memory::desc({s.groups, o, c, s.kernel, s.kernel}, type, tag)
+                        : memory::desc({o, c, s.kernel, s.kernel}, type, tag);
   }
 
-  memory::desc x, y, bias, plain_weight, any_weight;
+  memory::desc x, dx, y, dy, bias, plain_weight, any_weight, any_dweight;
   memory::dims strides, padding;
 };
 
@@ -103,7 +122,7 @@ class Forward {
                    {DNNL_ARG_BIAS, bias_},
                    {DNNL_ARG_DST, y_}} {}
 
-  void run(float* y, const float* x, const std::byte* packed, const float* bias) {
+  void run(float* y, const void* x, const std::byte* packed, const float* bias) {
     bind(y_, y);
     bind(x_, x);
     bind(weight_, packed);
@@ -121,14 +140,14 @@ class Forward {
 class BackwardData {
  public:
   BackwardData(const Layouts& l, const DataCode::primitive_desc& chosen)
-      : dx_(unbound(l.x)),
+      : dx_(unbound(l.dx)),
         weight_(flat(chosen.weights_desc().get_size())),
-        dy_(unbound(l.y)),
+        dy_(unbound(l.dy)),
         code_(chosen),
         arguments_{
             {DNNL_ARG_DIFF_SRC, dx_}, {DNNL_ARG_WEIGHTS, weight_}, {DNNL_ARG_DIFF_DST, dy_}} {}
 
-  void run(float* dx, const float* dy, const std::byte* packed) {
+  void run(float* dx, const void* dy, const std::byte* packed) {
     bind(dx_, dx);
     bind(dy_, dy);
     bind(weight_, packed);
@@ -151,11 +170,11 @@ bool overruns_workspace(const Conv2dShape& s) {
 WeightCode::primitive_desc weights_of(const Conv2dShape& s, const Layouts& l,
                                       const ForwardCode::primitive_desc& forward) {
   // Outlives next_impl(), which reads it again.
-  const WeightCode::desc pass(kDirect, l.x, l.any_weight, l.bias, l.y, l.strides, l.padding,
+  const WeightCode::desc pass(kDirect, l.x, l.any_dweight, l.bias, l.dy, l.strides, l.padding,
                               l.padding);
   WeightCode::primitive_desc chosen(pass, engine(), forward);
   if (overruns_workspace(s))
-    while (std::string_view(chosen.impl_info_str()).starts_with("jit_1x1"))
+    while (std::string_view(chosen.impl_info_str()).find("1x1") != std::string_view::npos)
       LW_CHECK(chosen.next_impl(), chosen.impl_info_str());
   return chosen;
 }
@@ -166,7 +185,7 @@ class BackwardWeights {
  public:
   BackwardWeights(const Layouts& l, const WeightCode::primitive_desc& chosen)
       : x_(unbound(l.x)),
-        dy_(unbound(l.y)),
+        dy_(unbound(l.dy)),
         dweight_(flat(chosen.diff_weights_desc().get_size())),
         dbias_(unbound(l.bias)),
         packed_bytes_(round_up(chosen.diff_weights_desc().get_size())),
@@ -181,7 +200,7 @@ class BackwardWeights {
 
   std::size_t scratch_bytes() const { return packed_bytes_ + plain_bytes_ + bias_bytes_; }
 
-  void run(Slices dweight, float* dbias, const float* dy, const float* x, std::byte* scratch,
+  void run(Slices dweight, float* dbias, const void* dy, const void* x, std::byte* scratch,
            std::int64_t row_floats) {
     std::byte* const plain = scratch + packed_bytes_;
     bind(x_, x);
@@ -195,8 +214,6 @@ class BackwardWeights {
   }
 
  private:
-  static std::size_t round_up(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
-
   memory x_, dy_, dweight_, dbias_;
   std::size_t packed_bytes_, plain_bytes_, bias_bytes_;
   WeightCode code_;
@@ -208,7 +225,7 @@ class BackwardWeights {
 PackForm form_of(const memory::desc& desc) {
   const auto& d = desc.data;
   LW_CHECK(d.format_kind == dnnl_blocked && d.extra.flags == 0, d.format_kind, d.extra.flags);
-  std::uint64_t id = mix64(static_cast<std::uint64_t>(d.ndims));
+  std::uint64_t id = mix64(static_cast<std::uint64_t>(d.ndims) << 8 ^ d.data_type);
   const auto take = [&](std::int64_t number) {
     id = mix64(id ^ static_cast<std::uint64_t>(number));
   };
@@ -231,6 +248,22 @@ class Convolution {
   explicit Convolution(const Conv2dShape& shape)
       : shape_(shape), layouts_(shape), chosen_(forward_of(layouts_)) {}
 
+  std::size_t scratch_bytes() { return operand_bytes() + backward_weights().scratch_bytes(); }
+
+  /// x and dy as the product reads them: rounded into `scratch` if the precision asks for it.
+  const void* round_x(const float* x, std::byte* scratch) const {
+    return operand(x, scratch, layouts_.x);
+  }
+  const void* round_dy(const float* dy, std::byte* scratch) const {
+    return operand(dy, scratch + (operand_bytes() ? round_up(layouts_.x.get_size()) : 0),
+                   layouts_.dy);
+  }
+  /// Bytes of both at the start of scratch.
+  std::size_t operand_bytes() const {
+    if (shape_.precision != Precision::bf16) return 0;
+    return round_up(layouts_.x.get_size()) + round_up(layouts_.dy.get_size());
+  }
+
   PackForm form(ConvPass pass) { return form_of(weight_layout(pass)); }
   Reorder& pack(ConvPass pass) {
     auto& reorder = pass == ConvPass::forward ? pack_forward_ : pack_backward_;
@@ -252,11 +285,18 @@ class Convolution {
   }
 
  private:
+  const void* operand(const float* array, std::byte* scratch, const memory::desc& layout) const {
+    if (shape_.precision != Precision::bf16) return array;
+    std::int64_t count = 1;
+    for (const auto extent : layout.dims()) count *= extent;
+    round_to_bf16(scratch, operand_type_of(shape_), array, count);
+    return scratch;
+  }
   const DataCode::primitive_desc& chosen_for_data() {
     const auto& l = layouts_;
     if (!chosen_for_data_)
       chosen_for_data_.emplace(
-          DataCode::desc(kDirect, l.x, l.any_weight, l.y, l.strides, l.padding, l.padding),
+          DataCode::desc(kDirect, l.dx, l.any_weight, l.dy, l.strides, l.padding, l.padding),
           engine(), chosen_);
     return *chosen_for_data_;
   }
@@ -278,7 +318,7 @@ struct Hash {
   std::size_t operator()(const Conv2dShape& s) const {
     std::uint64_t h = 0;
     for (auto extent : {s.batch, s.channels, s.height, s.width, s.outputs, s.kernel, s.stride,
-                        s.padding, s.groups})
+                        s.padding, s.groups, static_cast<std::int64_t>(s.precision)})
       h = mix64(h ^ static_cast<std::uint64_t>(extent));
     return h;
   }
@@ -312,24 +352,29 @@ void conv2d_pack(std::byte* packed, ConstSlices weight, const Conv2dShape& shape
   check(shape);
   check_rows(weight, shape.outputs);
   const float* whole = weight[0].data;
-  if (weight.size() > 1) {
+  const bool rounds = shape.precision == Precision::bf16 && operand_type_of(shape) == DType::f32;
+  if (weight.size() > 1 || rounds) {
     thread_local std::vector<float> gathered;
     gathered.resize(static_cast<std::size_t>(shape.weight_count()));
     gather_rows(gathered.data(), weight, row_floats(shape));
     whole = gathered.data();
+    if (rounds)
+      round_to_bf16(reinterpret_cast<std::byte*>(gathered.data()), DType::f32, whole,
+                    shape.weight_count());
   }
   with_code(shape, [&](Convolution& code) { code.pack(pass).run(packed, whole); });
 }
 
-void conv2d_forward(float* y, const float* x, const std::byte* packed, const float* bias,
-                    const Conv2dShape& shape) {
-  if (shape.batch == 0) return;
-  with_code(shape, [&](Convolution& code) { code.forward().run(y, x, packed, bias); });
+std::size_t conv2d_scratch_bytes(const Conv2dShape& shape) {
+  return with_code(shape, [](Convolution& code) { return code.scratch_bytes(); });
 }
 
-std::size_t conv2d_scratch_bytes(const Conv2dShape& shape) {
-  return with_code(shape,
-                   [](Convolution& code) { return code.backward_weights().scratch_bytes(); });
+void conv2d_forward(float* y, const float* x, const std::byte* packed, const float* bias,
+                    std::byte* scratch, const Conv2dShape& shape) {
+  if (shape.batch == 0) return;
+  with_code(shape, [&](Convolution& code) {
+    code.forward().run(y, code.round_x(x, scratch), packed, bias);
+  });
 }
 
 void conv2d_backward(float* dx, Slices dweight, float* dbias, const float* dy, const float* x,
@@ -344,8 +389,16 @@ void conv2d_backward(float* dx, Slices dweight, float* dbias, const float* dy, c
   }
   if (!weights && !dx) return;
   with_code(shape, [&](Convolution& code) {
-    if (weights) code.backward_weights().run(dweight, dbias, dy, x, scratch, row_floats(shape));
-    if (dx) code.backward_data().run(dx, dy, packed);
+    const void* const rounded_dy = code.round_dy(dy, scratch);
+    const bool rounds = rounded_dy != dy;  // but not the sums for the bias
+    if (rounds && dbias)
+      column_sums(dbias, dy, shape.batch * shape.out_height() * shape.out_width(), shape.outputs,
+                  shape.outputs);
+    if (weights)
+      code.backward_weights().run(dweight, rounds ? nullptr : dbias, rounded_dy,
+                                  code.round_x(x, scratch), scratch + code.operand_bytes(),
+                                  row_floats(shape));
+    if (dx) code.backward_data().run(dx, rounded_dy, packed);
   });
 }
 

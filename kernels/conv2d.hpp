@@ -16,6 +16,7 @@ namespace leeway::kernels {
 struct Conv2dShape {
   std::int64_t batch = 0, channels = 0, height = 0, width = 0;  // B, C, H, W
   std::int64_t outputs = 0, kernel = 1, stride = 1, padding = 0, groups = 1;
+  Precision precision = Precision::fp32;  // a GPU computes groups that are small in fp32
 
   std::int64_t out_height() const { return (height + 2 * padding - kernel) / stride + 1; }
   std::int64_t out_width() const { return (width + 2 * padding - kernel) / stride + 1; }
@@ -23,14 +24,6 @@ struct Conv2dShape {
   /// Multiplications and additions of forward for the whole batch.
   std::int64_t flops() const { return 2 * batch * out_height() * out_width() * weight_count(); }
   bool operator==(const Conv2dShape&) const = default;
-};
-
-/// A layout of packed weights. Kernels with equal forms can share packed weights. The form may
-/// depend on the batch size.
-struct PackForm {
-  std::uint64_t id = 0;
-  std::size_t bytes = 0;
-  bool operator==(const PackForm&) const = default;
 };
 
 /// The two kernels that read packed weights.
@@ -42,12 +35,12 @@ PackForm conv2d_form(const Conv2dShape& shape, ConvPass pass);
 /// packed (form.bytes, 64-byte aligned) = weight (O, C / G, K, K).
 void conv2d_pack(std::byte* packed, ConstSlices weight, const Conv2dShape& shape, ConvPass pass);
 
+/// Bytes of 64-byte aligned scratch for forward or backward, whichever needs more.
+std::size_t conv2d_scratch_bytes(const Conv2dShape& shape);
+
 /// y (B, OH, OW, O) = x (B, H, W, C) convolved with the weights, plus bias (O) unless it is null.
 void conv2d_forward(float* y, const float* x, const std::byte* packed, const float* bias,
-                    const Conv2dShape& shape);
-
-/// Bytes of 64-byte aligned scratch for conv2d_backward.
-std::size_t conv2d_scratch_bytes(const Conv2dShape& shape);
+                    std::byte* scratch, const Conv2dShape& shape);
 
 /// dx (B, H, W, C) = gradient of the input, unless dx is null (then `packed` may be null too).
 /// dweight (O, C / G, K, K) and dbias (O; may be null) = gradients of the parameters. dy: (B, OH,

@@ -46,6 +46,25 @@ class CpuExecutor final : public Executor {
                        const kernels::LinearShape& shape) override {
     kernels::linear_backward(dx, dweight, dbias, dy, x, weight, shape);
   }
+  kernels::PackForm linear_bf16_form(const kernels::LinearShape& shape) override {
+    return kernels::linear_bf16_form(shape);
+  }
+  void linear_bf16_pack(std::byte* packed, kernels::ConstSlices weight,
+                        const kernels::LinearShape& shape) override {
+    kernels::linear_bf16_pack(packed, weight, shape);
+  }
+  std::size_t linear_bf16_scratch_bytes(const kernels::LinearShape& shape) override {
+    return kernels::linear_bf16_scratch_bytes(shape);
+  }
+  void linear_bf16_forward(float* y, const float* x, const std::byte* packed, const float* bias,
+                           std::byte* scratch, const kernels::LinearShape& shape) override {
+    kernels::linear_bf16_forward(y, x, packed, bias, scratch, shape);
+  }
+  void linear_bf16_backward(float* dx, kernels::Slices dweight, float* dbias, const float* dy,
+                            const float* x, const std::byte* packed, std::byte* scratch,
+                            const kernels::LinearShape& shape) override {
+    kernels::linear_bf16_backward(dx, dweight, dbias, dy, x, packed, scratch, shape);
+  }
   kernels::PackForm conv2d_form(const kernels::Conv2dShape& shape,
                                 kernels::ConvPass pass) override {
     return kernels::conv2d_form(shape, pass);
@@ -58,8 +77,8 @@ class CpuExecutor final : public Executor {
     return kernels::conv2d_scratch_bytes(shape);
   }
   void conv2d_forward(float* y, const float* x, const std::byte* packed, const float* bias,
-                      std::byte*, const kernels::Conv2dShape& shape) override {
-    kernels::conv2d_forward(y, x, packed, bias, shape);
+                      std::byte* scratch, const kernels::Conv2dShape& shape) override {
+    kernels::conv2d_forward(y, x, packed, bias, scratch, shape);
   }
   void conv2d_backward(float* dx, kernels::Slices dweight, float* dbias, const float* dy,
                        const float* x, const std::byte* packed, std::byte* scratch,

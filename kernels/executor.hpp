@@ -22,7 +22,7 @@
 #include "kernels/dropout.hpp"
 #include "kernels/embedding.hpp"
 #include "kernels/layer_norm.hpp"
-#include "kernels/linear.hpp"
+#include "kernels/linear_bf16.hpp"
 #include "kernels/pool2d.hpp"
 #include "kernels/positions.hpp"
 #include "kernels/softmax_cross_entropy.hpp"
@@ -85,6 +85,16 @@ class Executor {
   virtual void linear_backward(float* dx, kernels::Slices dweight, kernels::Slices dbias,
                                const float* dy, const float* x, kernels::ConstSlices weight,
                                const kernels::LinearShape& shape) = 0;
+  virtual kernels::PackForm linear_bf16_form(const kernels::LinearShape& shape) = 0;
+  virtual void linear_bf16_pack(std::byte* packed, kernels::ConstSlices weight,
+                                const kernels::LinearShape& shape) = 0;
+  virtual std::size_t linear_bf16_scratch_bytes(const kernels::LinearShape& shape) = 0;
+  virtual void linear_bf16_forward(float* y, const float* x, const std::byte* packed,
+                                   const float* bias, std::byte* scratch,
+                                   const kernels::LinearShape& shape) = 0;
+  virtual void linear_bf16_backward(float* dx, kernels::Slices dweight, float* dbias,
+                                    const float* dy, const float* x, const std::byte* packed,
+                                    std::byte* scratch, const kernels::LinearShape& shape) = 0;
   virtual kernels::PackForm conv2d_form(const kernels::Conv2dShape& shape,
                                         kernels::ConvPass pass) = 0;
   virtual void conv2d_pack(std::byte* packed, kernels::ConstSlices weight,

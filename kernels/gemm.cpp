@@ -14,8 +14,9 @@ namespace {
 using dnnl::memory;
 using onednn::engine;
 
-memory::desc plain(std::int64_t rows, std::int64_t columns, std::int64_t leading, bool transposed) {
-  return memory::desc({rows, columns}, memory::data_type::f32,
+memory::desc plain(std::int64_t rows, std::int64_t columns, std::int64_t leading, bool transposed,
+                   memory::data_type type = memory::data_type::f32) {
+  return memory::desc({rows, columns}, type,
                       transposed ? memory::dims{1, leading} : memory::dims{leading, 1});
 }
 
@@ -23,8 +24,11 @@ memory::desc plain(std::int64_t rows, std::int64_t columns, std::int64_t leading
 class Product {
  public:
   explicit Product(const GemmShape& shape)
-      : a_(plain(shape.m, shape.k, shape.lda, shape.transpose_a), engine(), nullptr),
-        b_(plain(shape.k, shape.n, shape.ldb, shape.transpose_b), engine(), nullptr),
+      : Product(shape, onednn::type_of(operand_type(shape.precision))) {}
+
+  Product(const GemmShape& shape, memory::data_type operand)
+      : a_(plain(shape.m, shape.k, shape.lda, shape.transpose_a, operand), engine(), nullptr),
+        b_(plain(shape.k, shape.n, shape.ldb, shape.transpose_b, operand), engine(), nullptr),
         bias_(plain(1, shape.n, shape.n, false), engine(), nullptr),
         c_(plain(shape.m, shape.n, shape.ldc, false), engine(), nullptr) {
     dnnl::primitive_attr attributes;
@@ -42,9 +46,9 @@ class Product {
     if (shape.with_bias) arguments_.insert({DNNL_ARG_BIAS, bias_});
   }
 
-  void run(float* c, const float* a, const float* b, const float* bias) {
-    a_.set_data_handle(const_cast<float*>(a));
-    b_.set_data_handle(const_cast<float*>(b));
+  void run(float* c, const void* a, const void* b, const float* bias) {
+    a_.set_data_handle(const_cast<void*>(a));
+    b_.set_data_handle(const_cast<void*>(b));
     bias_.set_data_handle(const_cast<float*>(bias));
     c_.set_data_handle(c);
     matmul_.execute(onednn::stream(), arguments_);
@@ -61,7 +65,8 @@ struct Hash {
     std::uint64_t h = 0;
     for (auto extent : {s.m, s.n, s.k, s.lda, s.ldb, s.ldc})
       h = mix64(h ^ static_cast<std::uint64_t>(extent));
-    const unsigned flags = s.transpose_a | s.transpose_b << 1 | s.add << 2 | s.with_bias << 3;
+    const unsigned flags = s.transpose_a | s.transpose_b << 1 | s.add << 2 | s.with_bias << 3 |
+                           static_cast<unsigned>(s.precision) << 4;
     return mix64(h ^ flags);
   }
 };
@@ -77,7 +82,7 @@ void fill_without_product(const GemmShape& shape, float* c, const float* bias) {
 
 }  // namespace
 
-void gemm(const GemmShape& shape, float* c, const float* a, const float* b, const float* bias) {
+void gemm(const GemmShape& shape, float* c, const void* a, const void* b, const float* bias) {
   if (shape.m == 0 || shape.n == 0) return;
   LW_CHECK(!shape.with_bias || bias, shape.n);
   if (shape.k == 0) return fill_without_product(shape, c, bias);

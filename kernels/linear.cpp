@@ -2,30 +2,27 @@
 
 #include <algorithm>
 
+#include "core/check.hpp"
 #include "kernels/gemm.hpp"
 #include "kernels/simd.hpp"
 #include "kernels/slices.hpp"
 
 namespace leeway::kernels {
 
-namespace {
-
-/// sum (count) = sum of the rows of dy (batch, count), which are `leading` floats apart.
-LW_SIMD void sum_rows(float* __restrict sum, const float* __restrict dy, std::int64_t batch,
-                      std::int64_t count, std::int64_t leading) {
-  std::fill_n(sum, count, 0.0f);
-  for (std::int64_t b = 0; b < batch; ++b) {
-    const float* row = dy + b * leading;
+LW_SIMD void column_sums(float* __restrict sum, const float* __restrict x, std::int64_t rows,
+                         std::int64_t columns, std::int64_t leading) {
+  std::fill_n(sum, columns, 0.0f);
+  for (std::int64_t i = 0; i < rows; ++i) {
+    const float* row = x + i * leading;
 #pragma omp simd
-    for (std::int64_t o = 0; o < count; ++o) sum[o] += row[o];
+    for (std::int64_t o = 0; o < columns; ++o) sum[o] += row[o];
   }
 }
 
-}  // namespace
-
 void linear_forward(float* y, const float* x, ConstSlices weight, ConstSlices bias,
                     const LinearShape& shape) {
-  const auto [batch, inputs, outputs] = shape;
+  const auto [batch, inputs, outputs, precision] = shape;
+  LW_CHECK(precision != Precision::bf16);
   check_rows(weight, outputs);
   if (!bias.empty()) check_rows(bias, outputs);
   // Each range of rows that lies in one slice of both lists is one product with its bias.
@@ -46,7 +43,8 @@ void linear_forward(float* y, const float* x, ConstSlices weight, ConstSlices bi
           .ldb = inputs,
           .ldc = outputs,
           .transpose_b = true,
-          .with_bias = shift != nullptr},
+          .with_bias = shift != nullptr,
+          .precision = precision},
          y + row, x, weight[w].data + (row - weight[w].first_row) * inputs, shift);
     row = end;
   }
@@ -54,11 +52,12 @@ void linear_forward(float* y, const float* x, ConstSlices weight, ConstSlices bi
 
 void linear_backward(float* dx, Slices dweight, Slices dbias, const float* dy, const float* x,
                      ConstSlices weight, const LinearShape& shape) {
-  const auto [batch, inputs, outputs] = shape;
+  const auto [batch, inputs, outputs, precision] = shape;
+  LW_CHECK(precision != Precision::bf16);
   if (!dweight.empty()) check_rows(dweight, outputs);
   if (!dbias.empty()) check_rows(dbias, outputs);
   for (const auto& slice : dbias)
-    sum_rows(slice.data, dy + slice.first_row, batch, slice.rows, outputs);
+    column_sums(slice.data, dy + slice.first_row, batch, slice.rows, outputs);
   for (const auto& slice : dweight)
     gemm({.m = slice.rows,
           .n = inputs,
@@ -66,7 +65,8 @@ void linear_backward(float* dx, Slices dweight, Slices dbias, const float* dy, c
           .lda = outputs,
           .ldb = inputs,
           .ldc = inputs,
-          .transpose_a = true},
+          .transpose_a = true,
+          .precision = precision},
          slice.data, dy + slice.first_row, x);
   if (!dx) return;
   check_rows(weight, outputs);
@@ -78,7 +78,8 @@ void linear_backward(float* dx, Slices dweight, Slices dbias, const float* dy, c
           .lda = outputs,
           .ldb = inputs,
           .ldc = inputs,
-          .add = add},
+          .add = add,
+          .precision = precision},
          dx, dy + slice.first_row, slice.data);
     add = true;
   }

@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <span>
 
+#include "kernels/pack_form.hpp"
+#include "kernels/precision.hpp"
 #include "tensor/tensor.hpp"
 
 namespace leeway::kernels {
@@ -15,6 +17,7 @@ using Slices = std::span<const RowSlice<float>>;
 
 struct LinearShape {
   std::int64_t batch = 0, inputs = 0, outputs = 0;  // B, I, O
+  Precision precision = Precision::fp32;            // fp32 or tf32; for bf16 see linear_bf16.hpp
 };
 
 /// y (B, O) = x (B, I) W^T + b. weight: (O, I); bias: (O), or no slices for no bias.
@@ -26,5 +29,9 @@ void linear_forward(float* y, const float* x, ConstSlices weight, ConstSlices bi
 /// has no slices, only dx is computed; no result depends on which others are requested.
 void linear_backward(float* dx, Slices dweight, Slices dbias, const float* dy, const float* x,
                      ConstSlices weight, const LinearShape& shape);
+
+/// sum (columns) = sum of the rows of x (rows, columns), which are `leading` floats apart.
+void column_sums(float* sum, const float* x, std::int64_t rows, std::int64_t columns,
+                 std::int64_t leading);
 
 }  // namespace leeway::kernels

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "core/check.hpp"
+#include "kernels/precision.hpp"
 
 namespace leeway::kernels::onednn {
 
@@ -22,6 +23,11 @@ inline dnnl::engine& engine() {
 inline dnnl::stream& stream() {
   thread_local dnnl::stream stream(engine());
   return stream;
+}
+
+/// bf16 or f32.
+inline dnnl::memory::data_type type_of(DType type) {
+  return type == DType::bf16 ? dnnl::memory::data_type::bf16 : dnnl::memory::data_type::f32;
 }
 
 /// Returns f(). An error of oneDNN is a bug, reported with `values`.

@@ -26,7 +26,7 @@ LW_INLINE std::int32_t nearest(float value) {
   return std::bit_cast<std::int32_t>(shifted) - std::bit_cast<std::int32_t>(kShift);
 }
 
-/// What values are multiplied with: 1 / scale. 0 if the scale is 0 or not finite.
+/// 1 / scale, the factor of the values. 0 if the scale is 0 or not finite.
 LW_INLINE float inverse(float scale, float most) {
   return scale > 0 && most < INFINITY ? 1 / scale : 0.0f;
 }
@@ -90,7 +90,8 @@ LW_SIMD void accumulate_int4(float* __restrict sum, const std::uint8_t* __restri
 LW_SIMD void quantise_two_bit(std::uint8_t* __restrict quads, const float* __restrict values,
                               float threshold, std::size_t count) {
   const auto code = [=](float value) LW_INLINE_LAMBDA {
-    return (value >= threshold ? 1u : 0u) | (value <= -threshold ? 2u : 0u);
+    const unsigned broken = value - value == 0 ? 0u : 3u;  // infinite or NaN
+    return (value >= threshold ? 1u : 0u) | (value <= -threshold ? 2u : 0u) | broken;
   };
   const std::size_t whole = count / 4;
 #pragma omp simd
@@ -109,7 +110,8 @@ LW_SIMD void accumulate_two_bit(float* __restrict sum, const std::uint8_t* __res
 #pragma omp simd
   for (std::size_t i = 0; i < count; ++i) {
     const unsigned code = quads[i / 4] >> 2 * (i % 4) & 3u;
-    sum[i] += code == 1 ? threshold : code == 2 ? -threshold : 0.0f;
+    const float sent = code == 1 ? threshold : code == 2 ? -threshold : 0.0f;
+    sum[i] += code == 3 ? NAN : sent;
   }
 }
 

@@ -44,9 +44,11 @@ constexpr auto kNoteEvery = std::chrono::seconds(10);
 /// Flags that need a model, data, a simulation or a run that can be resumed.
 constexpr const char* kRefused =
     "--augment --calibrate --check-determinism --checkpoint-dir --checkpoint-every --chunks "
-    "--clusters --crash-atlas --data --describe-json --device --evaluate-every --freeze --from "
+    "--clusters --compress --crash-atlas --data --describe-json --device --evaluate-every --freeze "
+    "--from "
     "--fuzz --gradients --init --init-map --init-partial --keep --label --micro-batches --missing "
-    "--no-header --pipelines --place --plan --prefetch --profile --recompute --resume --schedule "
+    "--no-header --pipelines --place --plan --precision --prefetch --profile --recompute --resume "
+    "--schedule "
     "--second --separator --simulate --split --stages --text-columns --threads --until-accuracy "
     "--world";
 

@@ -43,6 +43,12 @@ void check(const SnapshotState& message) {
     require(block.codec == CodecId::none, "block ", block.block, " of a snapshot is encoded");
 }
 
+void check(const StoredBlock& message) {
+  require(message.weights.codec == CodecId::none, "block ", message.weights.block, " is encoded");
+  for (const StageTensor& slot : message.slots)
+    require(slot.codec == CodecId::none, "a slot of block ", message.weights.block, " is encoded");
+}
+
 void check(const Lease& message) {
   require_order(message.begin, message.end);
 }

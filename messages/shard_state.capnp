@@ -8,6 +8,7 @@ using Cpp = import "/messages/generator/annotations.capnp";
 $Cpp.namespace("leeway::msg");
 $Cpp.include("messages/message.hpp");
 using import "/messages/generator/annotations.capnp".ascending;
+using import "/messages/generator/annotations.capnp".checked;
 using import "/messages/generator/annotations.capnp".count;
 using import "/messages/generator/annotations.capnp".limit;
 using import "/messages/generator/annotations.capnp".method;
@@ -155,7 +156,7 @@ struct ChannelState {
   }
 }
 
-struct StoredBlock {
+struct StoredBlock $checked {
   weights @0 :Common.BlockRef;
   slots @1 :List(Common.TensorRef) $limit("kMaxSlots");  # state of the optimizer
   progress @2 :Float64;  # sum of the weights of the pushes applied

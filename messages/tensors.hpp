@@ -22,11 +22,13 @@ struct BlockData {
   bool operator==(const BlockData&) const = default;
 };
 
-/// `data` is never empty.
+/// `data` is never empty: at least shape.count() elements, or an encoding of them that its receiver
+/// must check.
 struct StageTensor {
   DType dtype = DType::f32;
   Shape shape;
   Blob data;
+  CodecId codec = CodecId::none;
   bool operator==(const StageTensor&) const = default;
 };
 

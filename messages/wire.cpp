@@ -4,28 +4,12 @@ namespace leeway::wire {
 
 namespace {
 
-CodecId codec_of(const msg::BlockData& in) {
-  return in.codec;
-}
-CodecId codec_of(const msg::StageTensor&) {
-  return CodecId::none;
-}
-
-void read_codec(msg::BlockData& out, schema::TensorRef::Reader in) {
-  read_enum(out.codec, in.getCodec(), CodecId::random_k, "codec");
-  require(out.codec == CodecId::none || out.dtype == DType::f32,
-          "an encoding must be of f32 values");
-}
-void read_codec(msg::StageTensor&, schema::TensorRef::Reader in) {
-  require(in.getCodec() == schema::TensorRef::Codec::NONE, "codec must be none here");
-}
-
 /// `Tensor` is a StageTensor or a BlockData.
 template <class Tensor>
 void write_tensor(schema::TensorRef::Builder out, const Tensor& in, Blobs& blobs) {
   out.setBlob(static_cast<std::uint32_t>(blobs.size()));
   out.setDtype(static_cast<schema::TensorRef::DType>(in.dtype));
-  out.setCodec(static_cast<schema::TensorRef::Codec>(codec_of(in)));
+  out.setCodec(static_cast<schema::TensorRef::Codec>(in.codec));
   auto shape = out.initShape(count_of(in.shape));
   for (unsigned axis = 0; axis < shape.size(); ++axis)
     shape.set(axis, in.shape[static_cast<int>(axis)]);
@@ -37,7 +21,9 @@ void read_tensor(Tensor& out, schema::TensorRef::Reader in, ConstBlobs blobs) {
   require_below(in.getBlob(), blobs.size(), "blob");
   read_enum(out.dtype, in.getDtype(), DType::i32, "dtype");
   require(in.getLayout() == schema::TensorRef::Layout::PLAIN, "layout is unknown, must be plain");
-  read_codec(out, in);
+  read_enum(out.codec, in.getCodec(), CodecId::random_k, "codec");
+  require(out.codec == CodecId::none || out.dtype == DType::f32,
+          "an encoding must be of f32 values");
   const auto extents = in.getShape();
   require(extents.size() <= limits::kMaxRank, "shape has rank ", extents.size(),
           ", must be at most ", limits::kMaxRank);
@@ -51,7 +37,7 @@ void read_tensor(Tensor& out, schema::TensorRef::Reader in, ConstBlobs blobs) {
   }
   out.shape = Shape(std::span<const std::int64_t>(shape.data(), rank));
   out.data = blobs[in.getBlob()];
-  if (codec_of(out) != CodecId::none) return;
+  if (out.codec != CodecId::none) return;
   require(out.data.size() >= static_cast<std::size_t>(bytes), " needs ", bytes,
           " bytes, its blob has ", out.data.size());
 }

@@ -48,7 +48,7 @@ void ChunkPass::clear(Stash& stash) {
   LayerRunner& runner = *runner_;
   Executor& on = *runner.options.on;
   if (runner.in_backward == &stash) runner.in_backward = nullptr;  // the caller abandoned it
-  for (const auto& blob : stash.packed) on.end_read(blob);
+  for (const auto& packed : stash.packed) on.end_read(packed.blob);
   stash.packed.clear();
   runner.memory.drop_activations(stash);
   runner.memory.drop_pending(stash);

@@ -18,6 +18,7 @@
 
 #include "core/expected.hpp"
 #include "plan/values.hpp"
+#include "tensor/precision.hpp"
 #include "tensor/shape.hpp"
 
 namespace leeway {

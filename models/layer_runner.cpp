@@ -41,6 +41,11 @@ bool LayerRunner::is_overwritten_by_sum(int layer) const {
   return false;
 }
 
+int LayerRunner::first_weight(int layer) const {
+  const int borrowed = model.borrowed_parameter(layer);
+  return borrowed == Model::kNone ? model.first_parameter(layer) : borrowed;
+}
+
 template <class View>
 std::span<const View> LayerRunner::views_of(int layer, std::span<const View> all) const {
   const int other = model.borrowed_parameter(layer);
@@ -52,12 +57,15 @@ std::span<const View> LayerRunner::views_of(int layer, std::span<const View> all
 const std::byte* LayerRunner::get(int parameter, const kernels::PackForm& form,
                                   const std::function<void(std::byte*)>& pack) {
   Stash& stash = *packing_;
-  const int index = first_parameter_ + parameter;
+  const int index = first_weight_ + parameter;
+  for (const auto& packed : stash.packed)
+    if (packed.parameter == index && packed.form == form) return packed.blob.data();
   const PackCache::Key key{index, form, options.on->device()};
-  stash.packed.push_back(
-      stash.packs->get(key, stash.versions[static_cast<std::size_t>(index)], *options.on, pack));
-  options.on->begin_read(stash.packed.back());
-  return stash.packed.back().data();
+  Blob blob =
+      stash.packs->get(key, stash.versions[static_cast<std::size_t>(index)], *options.on, pack);
+  options.on->begin_read(blob);
+  stash.packed.push_back({index, form, std::move(blob)});
+  return stash.packed.back().blob.data();
 }
 
 template <class Compute>
@@ -101,7 +109,7 @@ void LayerRunner::run_layer(Stash& stash, int i, std::span<const ParameterView> 
                            kernels::Write::add);
     }
     packing_ = &stash;
-    first_parameter_ = model.first_parameter(i);
+    first_weight_ = first_weight(i);
     layer.forward({.on = on,
                    .batch = stash.size,
                    .x = x,
@@ -196,7 +204,7 @@ void LayerRunner::backward_layer(Stash& stash, int index, const PassPlan::Op& op
     own = {&borrowed_view, 1};
   }
   packing_ = &stash;
-  first_parameter_ = model.first_parameter(index);
+  first_weight_ = first_weight(index);
   // Matrix products: one for the weights' gradients, and one for the input's gradient.
   const int products = (wants_weights ? 1 : 0) + (dx ? 1 : 0);
   timed(index, "backward", stash.size * layer.flops() * products, [&] {

@@ -62,6 +62,8 @@ class LayerRunner final : public PackedWeights {
   void add_borrowed(int layer, std::span<const GradientView> gradients);
   const std::byte* get(int parameter, const kernels::PackForm& form,
                        const std::function<void(std::byte*)>& pack) override;
+  /// The first parameter of the layer, or the one that it borrows.
+  int first_weight(int layer) const;
   /// The views of the layer's parameters, or of the parameter that it borrows.
   template <class View>
   std::span<const View> views_of(int layer, std::span<const View> all) const;
@@ -70,7 +72,7 @@ class LayerRunner final : public PackedWeights {
 
   // The layer that is being computed:
   Stash* packing_ = nullptr;
-  int first_parameter_ = 0;
+  int first_weight_ = 0;
 };
 
 }  // namespace leeway

@@ -62,8 +62,11 @@ Status check_loss(plan::Loss loss, const Shape& output, int classes, std::int64_
 /// Expands descriptions into nodes, including the layers inside of residual blocks.
 class Model::Builder {
  public:
-  Builder(Model& model, int classes, std::vector<bool> frozen)
-      : model_(model), classes_(classes), frozen_(std::move(frozen)) {}
+  Builder(Model& model, int classes, std::vector<bool> frozen, std::vector<Precision> precisions)
+      : model_(model),
+        classes_(classes),
+        frozen_(std::move(frozen)),
+        precisions_(std::move(precisions)) {}
 
   /// Adds `layers` after node `input` and returns the last node. `path` is the prefix of their
   /// names: "" or "3.body.".
@@ -71,7 +74,10 @@ class Model::Builder {
                           const std::string& path) {
     for (std::size_t i = 0; i < layers.size(); ++i) {
       const std::string place = concat(path, i);
-      if (path.empty()) is_frozen_ = i < frozen_.size() && frozen_[i];
+      if (path.empty()) {
+        is_frozen_ = i < frozen_.size() && frozen_[i];
+        precision_ = i < precisions_.size() ? precisions_[i] : Precision::fp32;
+      }
       const auto* residual = std::get_if<plan::Residual>(&layers[i]);
       const auto added =
           residual ? add_residual(*residual, input, place) : add_layer(layers[i], input, place);
@@ -87,6 +93,7 @@ class Model::Builder {
     auto layer = make_layer(description,
                             {.salt = static_cast<std::uint32_t>(index),
                              .classes = classes_,
+                             .precision = precision_,
                              .table = table_ == kNone ? Shape() : parameter(table_).spec.shape});
     if (!layer) return Error{concat("model: layer ", path, ": ", layer.error().text)};
     const int borrowed = (*layer)->borrows_embedding() ? table_ : kNone;
@@ -147,14 +154,17 @@ class Model::Builder {
   Model& model_;
   const int classes_;
   const std::vector<bool> frozen_;
+  const std::vector<Precision> precisions_;
   bool is_frozen_ = false;  // the current layer of the list
+  Precision precision_{};   // of that layer
   int table_ = kNone;       // the weight of the latest embedding
 };
 
 Expected<std::shared_ptr<const Model>> Model::build(const std::vector<plan::Layer>& layers,
                                                     plan::Loss loss, const Shape& input,
                                                     int classes, std::int64_t target_count,
-                                                    std::int64_t labels, std::vector<bool> frozen) {
+                                                    std::int64_t labels, std::vector<bool> frozen,
+                                                    std::vector<Precision> precisions) {
   LW_CHECK(labels >= 1, labels);
   if (layers.empty()) return Error{"model: it has no layers; add at least one, such as linear"};
   if (input.count() <= 0) return Error{concat("data: samples of shape ", input, " are empty")};
@@ -162,7 +172,7 @@ Expected<std::shared_ptr<const Model>> Model::build(const std::vector<plan::Laye
   model->loss_ = loss;
   model->labels_ = labels;
   model->input_ = input;
-  Builder builder(*model, classes, std::move(frozen));
+  Builder builder(*model, classes, std::move(frozen), std::move(precisions));
   if (const auto last = builder.add_chain(layers, kBatch, ""); !last) return last.error();
   model->first_parameter_.push_back(static_cast<int>(model->parameters_.size()));
   if (auto status = check_loss(loss, model->output(), classes, target_count, labels); !status)

@@ -39,12 +39,14 @@ class Model {
   /// Mean squared error and sigmoid cross entropy require `target_count` numbers per sample; the
   /// latter also accepts two classes with one output. An error names the layer, the shape found and
   /// the shape needed. `frozen`: per layer of the list, whether its parameters are not trained;
-  /// empty: all are.
+  /// empty: all are. `precisions`: per layer of the list, of its products;
+  /// empty: fp32.
   static Expected<std::shared_ptr<const Model>> build(const std::vector<plan::Layer>& layers,
                                                       plan::Loss loss, const Shape& input,
                                                       int classes, std::int64_t target_count,
                                                       std::int64_t labels = 1,
-                                                      std::vector<bool> frozen = {});
+                                                      std::vector<bool> frozen = {},
+                                                      std::vector<Precision> precisions = {});
 
   const Shape& input() const { return input_; }
   const Shape& output() const { return nodes_.back().output; }

@@ -91,8 +91,13 @@ class Stash {
   Blob input_gradient;        // goes to the previous chunk
   std::vector<Blob> pending;  // by the plan's gradient buffers: wait for the backward for weights
 
-  // Packed weights in use, and the versions of their keys.
-  std::vector<Blob> packed;
+  // Packed weights in use, and the versions of all parameters.
+  struct Packed {
+    int parameter;
+    kernels::PackForm form;
+    Blob blob;
+  };
+  std::vector<Packed> packed;
   std::vector<std::uint64_t> versions;
   PackCache* packs = nullptr;
 

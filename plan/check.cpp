@@ -11,6 +11,7 @@
 #include "plan/checks.hpp"
 #include "plan/devices.hpp"
 #include "plan/fine_tuning.hpp"
+#include "plan/precision.hpp"
 #include "plan/values.wire.hpp"
 
 namespace leeway {
@@ -187,6 +188,11 @@ void check_fine_tuning(Checks& checks, const Plan& plan) {
   checks.require(bool(frozen), frozen ? "" : frozen.error().text);
 }
 
+void check_precision(Checks& checks, const Plan& plan) {
+  const auto precisions = parse_precision(plan.precision, plan.model.size());
+  checks.require(bool(precisions), precisions ? "" : precisions.error().text);
+}
+
 void check_name(Checks& checks, const std::string& name) {
   checks.require(!name.empty() && name.size() <= 100, "name: has ", name.size(),
                  " characters; give 1 to 100");
@@ -207,6 +213,7 @@ Status validate(const Plan& plan) {
   if (const Status ranges = plan::check_ranges(root.asReader()); !ranges) return ranges;
   Checks checks;
   check_name(checks, plan.name);
+  check_precision(checks, plan);
   check_counts(checks, plan);
   check_devices(checks, plan);
   check_consistency(checks, plan);

@@ -37,4 +37,6 @@ struct Codec {
 struct Compression {
   push @0 :Codec $help("of gradients; workers add what an encoding loses to the next gradient");
   pull @1 :Codec $help("of weights: none, bf16, fp16 or int8");
+  activations @2 :Codec $help("between the stages of a pipeline: none, bf16, fp16 or int8");
+  activationGradients @3 :Codec $help("between the stages of a pipeline: none, bf16, fp16 or int8");
 }

@@ -1,11 +1,10 @@
 #include "plan/fine_tuning.hpp"
 
 #include <algorithm>
-#include <charconv>
-#include <optional>
 #include <string_view>
 
 #include "core/text.hpp"
+#include "plan/layer_range.hpp"
 
 namespace leeway {
 namespace {
@@ -18,13 +17,6 @@ std::vector<std::string_view> split(std::string_view text) {
     if (comma == std::string_view::npos) return parts;
     text.remove_prefix(comma + 1);
   }
-}
-
-std::optional<std::size_t> number_in(std::string_view text) {
-  std::size_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
 }
 
 }  // namespace
@@ -48,18 +40,16 @@ Expected<std::vector<bool>> parse_freeze(const std::string& text, std::size_t la
   std::vector<bool> frozen(layers, false);
   if (text.empty() || text == "none") return frozen;
   for (const std::string_view part : split(text)) {
-    const std::size_t dash = part.find('-');
-    const auto first = number_in(part.substr(0, dash));
-    const auto last = dash == std::string_view::npos ? first : number_in(part.substr(dash + 1));
-    if (!first || !last || *first > *last)
+    const auto range = LayerRange::parse(part);
+    if (!range)
       return Error{
           concat("fine_tuning.freeze: \"", part,
                  "\" is not a range of layers; give --freeze 0-3, or a list such as 0-3,5")};
-    if (*last >= layers)
-      return Error{concat("fine_tuning.freeze: there is no layer ", *last,
+    if (range->last >= layers)
+      return Error{concat("fine_tuning.freeze: there is no layer ", range->last,
                           "; give layers from 0 to ", layers - 1)};
-    std::fill(frozen.begin() + static_cast<std::ptrdiff_t>(*first),
-              frozen.begin() + static_cast<std::ptrdiff_t>(*last) + 1, true);
+    std::fill(frozen.begin() + static_cast<std::ptrdiff_t>(range->first),
+              frozen.begin() + static_cast<std::ptrdiff_t>(range->last) + 1, true);
   }
   return frozen;
 }

@@ -84,6 +84,10 @@ struct Plan $Cpp.namespace("leeway")
   device @19 :Text = "cpu" $flag("--device")
     $help("where to compute: cpu, cuda or cuda:1 for all, or a list such as "
         "workers=cuda,worker3=cpu,shards=cuda:0");
+  precision @28 :Text = "fp32" $flag("--precision")
+    $help("of the products of linear, unembedding and conv2d layers; everything else is fp32")
+    $values("fp32, bf16 (operands rounded to bf16, sums in fp32), tf32 (on GPUs), or one of them "
+        "with other precisions of some layers, such as bf16,0=fp32,3-5=tf32");
   initFrom @20 :Text $flag("--init")
     $help("safetensors file with the initial weights; empty: drawn from the seed");
   balance @21 :Training.Balance $flag("--balance") $help("samples per iteration of each worker")
@@ -94,10 +98,11 @@ struct Plan $Cpp.namespace("leeway")
     $values("30s, 10min, 2h, 2ep (epochs), 500it (iterations of all workers) or none");
   fineTuning @25 :Training.FineTuning $help("training that begins with trained weights");
   compress @27 :Compress.Compression $flag("--compress")
-    $help("encodings of gradients and weights in messages")
-    $values("push=int8,pull=bf16 or one of both; push: bf16, fp16, int8, int4, \"two_bit(0.5)\" "
+    $help("encodings of gradients, weights and activations in messages")
+    $values("a list such as push=int8,pull=bf16; push: bf16, fp16, int8, int4, \"two_bit(0.5)\" "
         "(plus or minus 0.5, or 0), one_bit, \"top_k(0.01)\" (the largest 1%), \"random_k(0.01)\"; "
-        "pull: bf16, fp16, int8; none for neither");
+        "pull, activations and activation_gradients (of stages): bf16, fp16, int8; none for no "
+        "encodings");
   host @22 :World.Host $name("simulated") $help("where the actors run");
 }
 

@@ -59,5 +59,6 @@ struct World {
   enum Nodes {
     each @0 $help("each worker and each shard has a node; scheduler and monitor share one");
     one @1 $help("all actors share one node, as in one process");
+    pairs @2 $help("each worker shares a node with the shard of its number");
   }
 }

@@ -6,11 +6,13 @@
 #include "checkpoint/store.hpp"
 #include "core/check.hpp"
 #include "core/text.hpp"
+#include "kernels/precision.hpp"
 #include "models/datasets/vocabulary.hpp"
 #include "models/safetensors.hpp"
 #include "monitoring/effects.hpp"
 #include "monitoring/format.hpp"
 #include "monitoring/summary.hpp"
+#include "plan/precision.hpp"
 #include "runtime/cluster/options.hpp"
 
 namespace leeway {
@@ -130,6 +132,19 @@ void keep_result(Result& result, const Job& job, RunFolder& folder) {
     if (result.exit_code == 0) result.exit_code = 1;
     result.error = concat("training has ended, but ", file.cause);
   }
+}
+
+std::string precision_note(const Job& job) {
+  const auto precisions = parse_precision(job.plan.precision, job.plan.model.size());
+  const bool rounds = precisions && std::find(precisions->begin(), precisions->end(),
+                                              Precision::bf16) != precisions->end();
+  const auto& devices = job.devices.workers();
+  const bool on_cpu = std::any_of(devices.begin(), devices.end(), [](const Device& device) {
+    return device.kind != Device::Kind::cuda;
+  });
+  if (job.plan.simulated || !rounds || !on_cpu || kernels::multiplies_bf16()) return "";
+  return "precision: this processor has no instructions for bf16, so bf16 is slower than fp32; "
+         "give --precision fp32, unless you want the rounding";
 }
 
 std::string space_note(const std::string& folder, const Job& job) {

@@ -24,6 +24,9 @@ void keep_result(Result& result, const Job& job, RunFolder& folder);
 
 /// A warning if the disk of the run folder has no space for the trained weights; otherwise empty.
 std::string space_note(const std::string& folder, const Job& job);
+
+/// A warning if a worker of this process computes in bf16 without instructions for it, or empty.
+std::string precision_note(const Job& job);
 /// Fails the run if a straggler or fault had no effect.
 void be_strict(Result& result);
 

@@ -306,6 +306,7 @@ Result run(const Plan& plan, const RunOptions& options) {
     return result;
   }
   for (const auto& note : job->notes) say(options, note);
+  if (const auto note = precision_note(*job); !note.empty() && !cluster) say(options, note);
   if (plan.replicas > 1 && !cluster && !plan.simulated)
     say(options,
         "warning: both replicas of each shard are in this process, whose loss ends the run; "

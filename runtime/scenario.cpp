@@ -79,6 +79,11 @@ Scenario& Scenario::compress_pull(plan::Codec codec) {
   plan_.compress.pull = codec;
   return *this;
 }
+Scenario& Scenario::compress_stages(plan::Codec activations, plan::Codec activation_gradients) {
+  plan_.compress.activations = activations;
+  plan_.compress.activation_gradients = activation_gradients;
+  return *this;
+}
 Scenario& Scenario::balance(plan::Balance balance) {
   plan_.balance = balance;
   return *this;
@@ -147,6 +152,10 @@ Scenario& Scenario::device(std::string devices) {
 }
 Scenario& Scenario::init_from(std::string path) {
   plan_.init_from = std::move(path);
+  return *this;
+}
+Scenario& Scenario::precision(std::string precisions) {
+  plan_.precision = std::move(precisions);
   return *this;
 }
 Scenario& Scenario::fine_tuning(plan::FineTuning settings) {

@@ -65,6 +65,8 @@ class Scenario {
   /// Encodings of gradients, and of weights, in messages. Example: compress_push(top_k(0.01)).
   Scenario& compress_push(plan::Codec codec);
   Scenario& compress_pull(plan::Codec codec);
+  /// Encodings of what the stages of a pipeline send each other: bf16(), fp16() or int8().
+  Scenario& compress_stages(plan::Codec activations, plan::Codec activation_gradients);
   /// The number of samples in each worker's iterations: plan::Balance::equal, or by_speed.
   Scenario& balance(plan::Balance balance);
   Scenario& workers(std::uint32_t count);
@@ -97,6 +99,9 @@ class Scenario {
   /// Devices of the actors: "cpu", "cuda" or "cuda:1" for all, or a list such as
   /// "workers=cuda,worker3=cpu,shards=cuda:0".
   Scenario& device(std::string devices);
+  /// Of the products of linear, unembedding and conv2d layers: "bf16", "tf32" or "fp32", or one of
+  /// them with other precisions of some layers, such as "bf16,0=fp32".
+  Scenario& precision(std::string precisions);
   /// Starts from the weights of a safetensors file.
   Scenario& init_from(std::string path);
   /// How init_from() uses the file. Example: .fine_tuning({.init_map = "net.=", .partial = true,

@@ -144,17 +144,7 @@ Simulator::~Simulator() = default;
 void Simulator::add(Address address, std::shared_ptr<Role> role) {
   LW_CHECK(index_.find(address) == AddressMap::kNone, address);
   const auto index = static_cast<ActorIndex>(actors_.size());
-  const bool own_node = options_.world.nodes == World::Nodes::one_each &&
-                        (address.kind == RoleKind::worker || address.kind == RoleKind::shard ||
-                         address.kind == RoleKind::standby);
-  MachineIndex node = 0;
-  if (own_node) {
-    node = static_cast<MachineIndex>(cores_.size());
-    network_.add_node();
-    cores_.emplace_back(options_.world.cores);
-    clocks_.emplace_back();
-    if (threads_) threads_->add_node();
-  }
+  const MachineIndex node = node_for(address);
   index_.set(address, index);
   machines_.set(address, index);
   actors_.push_back({.address = address,
@@ -162,6 +152,21 @@ void Simulator::add(Address address, std::shared_ptr<Role> role) {
                      .role = std::move(role),
                      .box = std::make_unique<Box>(*this, index, address, options_.seed)});
   if (threads_) threads_->add_actor();
+}
+
+MachineIndex Simulator::node_for(Address address) {
+  const bool has_node = address.kind == RoleKind::worker || address.kind == RoleKind::shard ||
+                        address.kind == RoleKind::standby;
+  if (options_.world.nodes == World::Nodes::one || !has_node) return 0;
+  const bool paired =
+      options_.world.nodes == World::Nodes::pairs && address.kind != RoleKind::standby;
+  const auto node = static_cast<MachineIndex>(cores_.size());
+  if (paired && !pairs_.try_emplace(address.index, node).second) return pairs_.at(address.index);
+  network_.add_node();
+  cores_.emplace_back(options_.world.cores);
+  clocks_.emplace_back();
+  if (threads_) threads_->add_node();
+  return node;
 }
 
 void Simulator::start() {

@@ -229,6 +229,8 @@ class Simulator final : public ActorHost {
     LW_CHECK(index != AddressMap::kNone, address);
     return index;
   }
+  /// The node of a new actor, which may be new too.
+  MachineIndex node_for(Address address);
   Instant node_time(MachineIndex node) const {
     const Instant at = clocks_[node].stops > 0 ? clocks_[node].stopped_at : now_;
     return Instant{at.ns - options_.clock_began.ns};
@@ -242,9 +244,10 @@ class Simulator final : public ActorHost {
   Trace& trace_;  // own, or shared
   HostObservers observers_;
   std::vector<Actor> actors_;
-  AddressMap index_;          // into actors_
-  AddressMap machines_;       // the same, by the addresses of add()
-  std::vector<Cores> cores_;  // by node
+  AddressMap index_;                             // into actors_
+  AddressMap machines_;                          // the same, by the addresses of add()
+  std::map<std::uint32_t, MachineIndex> pairs_;  // nodes, by the index of worker and shard
+  std::vector<Cores> cores_;                     // by node
   struct Clocks {
     std::uint32_t stops = 0;
     Instant stopped_at;  // its time while it is stopped

@@ -82,11 +82,18 @@ const std::map<std::string, Key>& keys() {
   static const std::map<std::string, Key> all = {
       {"nodes",
        {[](std::string_view text, plan::World& world) {
-          if (text != "each" && text != "one") return false;
-          world.nodes = text == "one" ? World::Nodes::one : World::Nodes::each;
+          if (text == "each")
+            world.nodes = World::Nodes::each;
+          else if (text == "one")
+            world.nodes = World::Nodes::one;
+          else if (text == "pairs")
+            world.nodes = World::Nodes::pairs;
+          else
+            return false;
           return true;
         },
-        "each (one node per worker and shard) or one (a single node)"}},
+        "each (one node per worker and shard), pairs (a worker and a shard per node) or one (a "
+        "single node)"}},
       {"cores",
        {[](std::string_view text, plan::World& world) {
           const Quantity quantity = quantity_of(text);
@@ -138,10 +145,22 @@ Status read_setting(std::string_view setting, plan::World& world) {
   return Error{concat("world: ", name, ": \"", value, "\" is invalid; give ", key->second.wanted)};
 }
 
+World::Nodes nodes_of(plan::World::Nodes nodes) {
+  switch (nodes) {
+    case plan::World::Nodes::each:
+      return World::Nodes::one_each;
+    case plan::World::Nodes::one:
+      return World::Nodes::one;
+    case plan::World::Nodes::pairs:
+      return World::Nodes::pairs;
+  }
+  return World::Nodes::one_each;
+}
+
 }  // namespace
 
 World::World(const plan::World& world)
-    : nodes(world.nodes == plan::World::Nodes::one ? Nodes::one : Nodes::one_each),
+    : nodes(nodes_of(world.nodes)),
       cores(world.cores),
       flops_per_second(world.speed * 1e9),
       bytes_per_second(world.memory * 1e9),

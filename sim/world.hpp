@@ -20,6 +20,7 @@ struct World {
   enum class Nodes : std::uint8_t {
     one_each,  // every worker and every shard has its own node
     one,       // all actors share one node, like the local host
+    pairs,     // each worker shares a node with the shard of its number
   };
   Nodes nodes = Nodes::one_each;
   std::uint32_t cores = 1;  // per node

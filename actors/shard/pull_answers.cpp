@@ -34,7 +34,8 @@ msg::BlockData PullAnswers::encoded(const BlockState& state) {
   if (!bytes || version != state.version) {
     const auto count = static_cast<std::size_t>(state.block->floats);
     Blob fresh = Blob::allocate(codec->size(count));
-    codec->encode({state.weights.as_floats(), count}, 0, {fresh.mutable_data(), fresh.size()});
+    const Blob weights = state.weights.on_host();
+    codec->encode({weights.as_floats(), count}, 0, {fresh.mutable_data(), fresh.size()});
     bytes = std::move(fresh);
     version = state.version;
   }

@@ -15,9 +15,9 @@ namespace leeway {
 Stage::Stage(std::shared_ptr<const Job> job, WorkerId id, std::uint32_t launch)
     : Participant(std::move(job), id, launch),
       position_(job_, id),
-      sender_(position_),
+      sender_(position_, job_->plan.compress),
       progress_(job_->stages->spec(), position_.stage()),
-      inputs_(position_),
+      inputs_(position_, job_->plan.compress),
       weights_(job_, parameters_),
       norms_(position_, sender_, job_->stages->share_of(id).chunks.size()) {}
 

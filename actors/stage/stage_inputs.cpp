@@ -12,10 +12,11 @@ std::string StageInputs::receive(Address from, msg::Activation& message,
   if (message.chunk == 0 || !position_.owns(message.chunk))
     return concat("activation: chunk ", message.chunk, " is not here");
   const Shape shape = position_.input_shape(message.chunk, samples.value_or(0));
-  const std::string error =
-      validate(from, position_.owner_of(message.chunk - 1), key, message.tensor, samples, shape);
+  const std::string error = validate(from, position_.owner_of(message.chunk - 1), key,
+                                     message.tensor, activation_codec_, samples, shape);
   if (!error.empty()) return concat("activation: ", error);
-  activations_.try_emplace(key, std::move(message.tensor.data));
+  if (!activations_.contains(key))
+    activations_.emplace(key, activation_codec_.decode(std::move(message.tensor)));
   return {};
 }
 
@@ -27,22 +28,26 @@ std::string StageInputs::receive(Address from, msg::OutputGradient& message,
   const Shape shape = position_.needs_output_gradient(message.chunk)
                           ? position_.output_shape(message.chunk, samples.value_or(0))
                           : Shape{0};
-  const std::string error =
-      validate(from, position_.owner_of(message.chunk + 1), key, message.tensor, samples, shape);
+  const std::string error = validate(from, position_.owner_of(message.chunk + 1), key,
+                                     message.tensor, gradient_codec_, samples, shape);
   if (!error.empty()) return concat("gradient: ", error);
-  gradients_.try_emplace(key, std::move(message.tensor.data));
+  if (!gradients_.contains(key))
+    gradients_.emplace(key, gradient_codec_.decode(std::move(message.tensor)));
   return {};
 }
 
 std::string StageInputs::validate(Address from, Address expected, const MicroBatchKey& key,
-                                  const msg::StageTensor& tensor,
+                                  const msg::StageTensor& tensor, const TensorCodec& codec,
                                   std::optional<std::int64_t> samples, const Shape& shape) const {
   const auto& [iteration, micro_batch, model_chunk] = key;
   if (from != expected)
     return concat(from, " does not send to chunk ", model_chunk, "; ", expected, " does");
   if (!samples) return concat("iteration ", iteration, " is not under way");
   if (*samples == 0) return concat("micro-batch ", micro_batch, " has no samples");
-  if (tensor.dtype == DType::f32 && tensor.shape == shape) return {};
+  if (tensor.dtype == DType::f32 && tensor.shape == shape) {
+    const Status valid = codec.check(tensor);
+    return valid ? "" : concat("the tensor of micro-batch ", micro_batch, ": ", valid.error().text);
+  }
   return concat("the tensor of micro-batch ", micro_batch, " is ", tensor.shape, " x ",
                 name_of(tensor.dtype), ", not ", shape, " x f32");
 }

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "actors/stage/stage_position.hpp"
+#include "actors/stage/tensor_codec.hpp"
 #include "messages/stage_stage.hpp"
 
 namespace leeway {
@@ -13,7 +14,10 @@ namespace leeway {
 class StageInputs {
  public:
   /// Keeps a reference to `position`.
-  explicit StageInputs(const StagePosition& position) : position_(position) {}
+  StageInputs(const StagePosition& position, const plan::Compression& compress)
+      : position_(position),
+        activation_codec_(compress.activations),
+        gradient_codec_(compress.activation_gradients) {}
 
   /// Keeps the tensor of a message, and ignores a repeated one. `samples`: of its micro-batch;
   /// empty if its iteration has not been announced. Returns the error; empty if the message is
@@ -37,10 +41,11 @@ class StageInputs {
   using Tensors = std::map<MicroBatchKey, Blob>;
   static const Blob* find(const Tensors& tensors, const MicroBatchKey& key);
   std::string validate(Address from, Address expected, const MicroBatchKey& key,
-                       const msg::StageTensor& tensor, std::optional<std::int64_t> samples,
-                       const Shape& shape) const;
+                       const msg::StageTensor& tensor, const TensorCodec& codec,
+                       std::optional<std::int64_t> samples, const Shape& shape) const;
 
   const StagePosition& position_;
+  TensorCodec activation_codec_, gradient_codec_;
   Tensors activations_, gradients_;
 };
 

@@ -29,8 +29,8 @@ void StageSender::send_activation(const MicroBatchKey& of, std::int64_t samples,
                                   Outbox& out) const {
   const auto& [iteration, micro_batch, model_chunk] = of;
   if (model_chunk + 1 == position_.model_chunks()) return;
-  msg::StageTensor tensor{DType::f32, position_.output_shape(model_chunk, samples),
-                          std::move(data)};
+  msg::StageTensor tensor =
+      activations_.encode(position_.output_shape(model_chunk, samples), std::move(data));
   send(position_.owner_of(model_chunk + 1),
        msg::Activation{iteration, micro_batch, model_chunk + 1, std::move(tensor)}, out);
 }
@@ -41,7 +41,7 @@ void StageSender::send_gradient(const MicroBatchKey& of, std::int64_t samples, B
   if (model_chunk == 0) return;
   msg::StageTensor tensor{DType::f32, Shape{0}, Blob::floats(0)};
   if (position_.needs_output_gradient(model_chunk - 1))
-    tensor = {DType::f32, position_.input_shape(model_chunk, samples), std::move(data)};
+    tensor = gradients_.encode(position_.input_shape(model_chunk, samples), std::move(data));
   send(position_.owner_of(model_chunk - 1),
        msg::OutputGradient{iteration, micro_batch, model_chunk - 1, std::move(tensor), trained},
        out);

@@ -4,6 +4,7 @@
 
 #include "actors/outbox.hpp"
 #include "actors/stage/stage_position.hpp"
+#include "actors/stage/tensor_codec.hpp"
 #include "actors/worker/lease_queue.hpp"
 #include "messages/envelope.hpp"
 
@@ -12,7 +13,10 @@ namespace leeway {
 class StageSender {
  public:
   /// Keeps a reference to `position`.
-  explicit StageSender(const StagePosition& position) : position_(position) {}
+  StageSender(const StagePosition& position, const plan::Compression& compress)
+      : position_(position),
+        activations_(compress.activations),
+        gradients_(compress.activation_gradients) {}
 
   /// Sets the session of all further messages.
   void begin(Session session) { session_ = session; }
@@ -42,6 +46,7 @@ class StageSender {
   void send(Address to, Body body, Outbox& out) const;
 
   const StagePosition& position_;
+  TensorCodec activations_, gradients_;
   Session session_;
 };
 

@@ -9,43 +9,81 @@
 namespace leeway {
 
 PushEncoder::PushEncoder(std::shared_ptr<const Job> job, WorkerId id)
-    : job_(std::move(job)), id_(id) {
-  if (job_->push_codec) kept_.resize(job_->layout->blocks().size());
+    : job_(std::move(job)), id_(id), correction_(MomentumCorrection::of(job_->plan)) {
+  if (!job_->push_codec) return;
+  const auto blocks = job_->layout->blocks().size();
+  residuals_.resize(blocks);
+  zeros_.resize(blocks);
+  if (correction_) velocities_.resize(blocks);
 }
 
-msg::BlockData PushEncoder::encode(BlockId block, Version version, Iteration iteration,
+msg::BlockData PushEncoder::encode(BlockId id, Version version, Iteration iteration,
                                    Blob gradient) {
-  const std::int64_t floats = job_->layout->block(block).floats;
-  const auto count = static_cast<std::size_t>(floats);
-  msg::BlockData data{block, version, DType::f32, Shape{floats}, std::move(gradient)};
-  const Codec* const codec = job_->push_codec_of(job_->layout->block(block));
+  const Block& block = job_->layout->block(id);
+  const auto count = static_cast<std::size_t>(block.floats);
+  msg::BlockData data{id, version, DType::f32, Shape{block.floats}, std::move(gradient)};
+  const Codec* const codec = job_->push_codec_of(block);
   if (!codec) return data;
   data.codec = id_of(job_->plan.compress.push);
-  Blob& kept = kept_[block.value()];
-  if (job_->cost_only) {  // all gradients are zero
-    if (!kept) {
-      kept = Blob::allocate(codec->size(count));
-      codec->encode({data.data.as_floats(), count}, 0, {kept.mutable_data(), kept.size()});
-    }
-    data.data = kept;
+  if (job_->cost_only) {
+    data.data = encoded_zeros(id, *codec);
     return data;
   }
-  if (!data.data.unique()) {
-    Blob copy = Blob::floats(floats);
-    std::copy_n(data.data.as_floats(), count, copy.mutable_floats());
-    data.data = std::move(copy);
+  Blob values = data.data.on_host();
+  data.data.reset();
+  if (!values.unique()) {
+    Blob copy = Blob::floats(block.floats);
+    std::copy_n(values.as_floats(), count, copy.mutable_floats());
+    values = std::move(copy);
   }
-  float* const values = data.data.mutable_floats();
-  if (kept) kernels::accumulate(values, kept.as_floats(), 1, floats, kernels::Write::add);
+  const std::span<float> floats(values.mutable_floats(), count);
+  add_residual(id, floats);
   const std::uint64_t draw = mix64(static_cast<std::uint64_t>(iteration.value()) ^
-                                   static_cast<std::uint64_t>(block.value()) << 40);
-  Blob encoded = Blob::allocate(codec->size(count));
-  const std::span<std::byte> bytes(encoded.mutable_data(), encoded.size());
-  codec->encode({values, count}, mix64(job_->plan.seed ^ mix64(id_.value()) ^ draw), bytes);
-  codec->accumulate(bytes, -1, {values, count});
-  zero_padding(*job_->model, job_->layout->block(block), values);  // an encoding may change it
-  kept = std::exchange(data.data, std::move(encoded));
+                                   static_cast<std::uint64_t>(id.value()) << 40);
+  data.data = Blob::allocate(codec->size(count));
+  const std::span<std::byte> bytes(data.data.mutable_data(), data.data.size());
+  codec->encode(floats, mix64(job_->plan.seed ^ mix64(id_.value()) ^ draw), bytes);
+  subtract_sent(id, *codec, bytes, floats);
+  zero_padding(*job_->model, block, floats.data());  // an encoding may change it
+  residuals_[id.value()] = std::move(values);
   return data;
+}
+
+const Blob& PushEncoder::encoded_zeros(BlockId block, const Codec& codec) {
+  Blob& zeros = zeros_[block.value()];
+  if (zeros) return zeros;
+  const std::vector<float> values(static_cast<std::size_t>(job_->layout->block(block).floats));
+  zeros = Blob::allocate(codec.size(values.size()));
+  codec.encode(values, 0, {zeros.mutable_data(), zeros.size()});
+  return zeros;
+}
+
+void PushEncoder::add_residual(BlockId block, std::span<float> gradient) {
+  const auto count = static_cast<std::int64_t>(gradient.size());
+  if (correction_) {
+    Blob& velocity = velocities_[block.value()];
+    if (!velocity) {
+      velocity = Blob::floats(count);
+      std::fill_n(velocity.mutable_floats(), count, 0.0f);
+    }
+    kernels::accumulate(gradient.data(), velocity.as_floats(), correction_->factor, count,
+                        kernels::Write::add);
+    std::copy_n(gradient.data(), count, velocity.mutable_floats());
+  }
+  if (const Blob& residual = residuals_[block.value()])
+    kernels::accumulate(gradient.data(), residual.as_floats(), 1, count, kernels::Write::add);
+}
+
+void PushEncoder::subtract_sent(BlockId block, const Codec& codec,
+                                std::span<const std::byte> encoded, std::span<float> values) {
+  if (!correction_) return codec.accumulate(encoded, -1, values);
+  std::vector<float> sent(values.size());
+  codec.accumulate(encoded, 1, sent);
+  float* const velocity = velocities_[block.value()].mutable_floats();
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    values[i] -= sent[i];
+    if (sent[i] != 0) velocity[i] = 0;
+  }
 }
 
 }  // namespace leeway

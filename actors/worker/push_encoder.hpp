@@ -5,11 +5,16 @@
 // encoding loses is the next residual (policies/codec/codec.hpp). So the sum of all decoded pushes
 // and the residual is the sum of all gradients, to rounding. The residual is part of the worker: it
 // outlives sessions, and is lost with the worker.
+// With a momentum correction, it keeps velocities too (policies/codec/momentum_correction.hpp).
+#include <cstddef>
 #include <memory>
+#include <optional>
+#include <span>
 #include <vector>
 
 #include "actors/job.hpp"
 #include "messages/tensors.hpp"
+#include "policies/codec/momentum_correction.hpp"
 
 namespace leeway {
 
@@ -21,10 +26,19 @@ class PushEncoder {
   msg::BlockData encode(BlockId block, Version version, Iteration iteration, Blob gradient);
 
  private:
+  /// The encoding of zeros, for runs that compute no gradients.
+  const Blob& encoded_zeros(BlockId block, const Codec& codec);
+  /// Adds the residual to a gradient, or with a momentum correction to its velocity.
+  void add_residual(BlockId block, std::span<float> gradient);
+  /// Subtracts what an encoding carries from the values, and clears its velocity.
+  void subtract_sent(BlockId block, const Codec& codec, std::span<const std::byte> encoded,
+                     std::span<float> values);
+
   std::shared_ptr<const Job> job_;
   WorkerId id_;
-  /// By block: the residual; without computed gradients, the encoding of zeros. Null: none yet.
-  std::vector<Blob> kept_;
+  std::optional<MomentumCorrection> correction_;
+  // By block; null: none yet.
+  std::vector<Blob> residuals_, velocities_, zeros_;
 };
 
 }  // namespace leeway

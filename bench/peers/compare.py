@@ -2,6 +2,7 @@
 """Leeway against PyTorch, interleaved: samples per second of each model on one and two threads, and ratios.
 
 usage: compare.py [--rounds 7] [--models mlp,lenet,vgg] [--batch 64] [--build build/release] [--device cpu]
+                  [--precision fp32]
 
 Needs Debian's python3-torch, libopenblas0-pthread and libopenblas0-openmp. For PyTorch at its best it sets
 OPENBLAS_CORETYPE=SkylakeX on CPUs with AVX-512, because OpenBLAS does not recognise newer ones, and uses the OpenMP variant for
@@ -42,6 +43,7 @@ def rows(model, args):
     """Yields (row name, function that measures the row, name of the row to compare with)."""
     bench = Path(args.build) / "bench" / "train_bench"
     shared = [model, "--batch", str(args.batch), "--seconds", str(args.seconds), "--device", args.device]
+    shared += ["--precision", args.precision]
     torch = [sys.executable, HERE / "torch_train.py", *shared]
 
     def leeway(*more):
@@ -72,6 +74,7 @@ def main():
     parser.add_argument("--build", default="build/release")
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--seconds", type=float, default=3)
+    parser.add_argument("--precision", default="fp32", help="fp32, bf16 (PyTorch: autocast) or tf32")
     args = parser.parse_args()
 
     print(f"{'':38}{'median':>10}{'min':>10}{'max':>10}   ratio: median (min to max)")

@@ -2,6 +2,7 @@
 """Samples per second of training a model with momentum SGD on synthetic data in PyTorch, like train_bench.
 
 usage: torch_train.py MODEL [--batch 64] [--threads 1] [--seconds 1.5] [--device cpu]
+                      [--precision fp32]
 """
 
 import argparse
@@ -21,11 +22,12 @@ def main():
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=1.5)
     parser.add_argument("--device", default="cpu")
+    parser.add_argument("--precision", default="fp32", choices=["fp32", "tf32", "bf16"], help="bf16: autocast")
     args = parser.parse_args()
 
     torch.set_num_threads(args.threads)
     torch.manual_seed(0)
-    torch.backends.cudnn.allow_tf32 = False  # convolutions in fp32, as products of matrices are by default
+    torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = args.precision == "tf32"
     device = torch.device(args.device)
     model = models.make(args.model).to(device)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.001, momentum=0.9)
@@ -34,7 +36,9 @@ def main():
     def step(index):
         first = index % BATCHES * args.batch
         optimizer.zero_grad(set_to_none=True)
-        models.loss(model(x[first : first + args.batch]), labels[first : first + args.batch]).backward()
+        with torch.autocast(device.type, torch.bfloat16, enabled=args.precision == "bf16"):
+            loss = models.loss(model(x[first : first + args.batch]), labels[first : first + args.batch])
+        loss.backward()
         optimizer.step()
 
     def run(seconds):

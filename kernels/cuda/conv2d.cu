@@ -3,6 +3,7 @@
 // are handled at a time. A 1 x 1 kernel with stride 1 needs no im2col.
 #include <algorithm>
 
+#include "kernels/convert_formulas.hpp"
 #include "kernels/cuda/families.hpp"
 #include "kernels/cuda/parallel.hpp"
 #include "kernels/shape_checks.hpp"
@@ -12,7 +13,8 @@ namespace leeway::kernels::cuda {
 
 namespace {
 
-constexpr std::uint64_t kFormId = 0x63756461;  // (O, K, K, C / G)
+constexpr std::uint64_t kFormId = 0x63756461;      // (O, K, K, C / G), float
+constexpr std::uint64_t kBf16FormId = 0x63756462;  // the same of Bf16
 constexpr std::int64_t kColumnBytes = std::int64_t{64} << 20;
 /// Up to this number of inputs times outputs, a group is too small for a matrix product.
 constexpr std::int64_t kSmallGroup = 64;
@@ -37,6 +39,17 @@ std::int64_t out_pixels(const Conv2dShape& s) {
 std::int64_t window_floats(const Conv2dShape& s) {
   return s.kernel * s.kernel * group_inputs(s);
 }
+/// Whether products read x, dy and the weights as Bf16.
+bool rounds(const Conv2dShape& s) {
+  return s.precision == Precision::bf16 && !has_small_groups(s);
+}
+/// Bytes of `count` numbers that a product reads.
+std::size_t operand_bytes(const Conv2dShape& s, std::int64_t count) {
+  return static_cast<std::size_t>(count) * (rounds(s) ? sizeof(Bf16) : sizeof(float));
+}
+std::size_t aligned(std::size_t bytes) {
+  return (bytes + 63) / 64 * 64;
+}
 /// Images handled at a time.
 std::int64_t chunk_images(const Conv2dShape& s) {
   const std::int64_t batch = std::max<std::int64_t>(1, s.batch);
@@ -46,7 +59,18 @@ std::int64_t chunk_images(const Conv2dShape& s) {
 }
 /// Bytes of the packed weight gradient at the start of scratch.
 std::size_t dweight_bytes(const Conv2dShape& s) {
-  return (static_cast<std::size_t>(s.weight_count()) * sizeof(float) + 63) / 64 * 64;
+  return aligned(static_cast<std::size_t>(s.weight_count()) * sizeof(float));
+}
+/// Bytes of the rounded dy, which follows it.
+std::size_t dy_bytes(const Conv2dShape& s) {
+  return rounds(s) ? aligned(operand_bytes(s, s.batch * out_pixels(s) * s.outputs)) : 0;
+}
+/// Bytes of the windows, or of their gradients, which follow dy.
+std::size_t column_bytes(const Conv2dShape& s) {
+  if (windows_are_pixels(s))
+    return rounds(s) ? operand_bytes(s, s.batch * out_pixels(s) * s.channels) : 0;
+  return static_cast<std::size_t>(chunk_images(s) * out_pixels(s) * window_floats(s)) *
+         sizeof(float);
 }
 
 __device__ void add(float& sum, float more) {
@@ -57,6 +81,25 @@ __device__ void add(float4& sum, float4 more) {
   sum.y += more.y;
   sum.z += more.z;
   sum.w += more.w;
+}
+
+struct alignas(8) FourBf16 {
+  Bf16 x, y, z, w;
+};
+__device__ void store(float& to, float from) {
+  to = from;
+}
+__device__ void store(float4& to, float4 from) {
+  to = from;
+}
+__device__ void store(Bf16& to, float from) {
+  from_float(to, from);
+}
+__device__ void store(FourBf16& to, float4 from) {
+  from_float(to.x, from.x);
+  from_float(to.y, from.y);
+  from_float(to.z, from.z);
+  from_float(to.w, from.w);
 }
 
 /// Extents in units of T: a float, or four of a pixel's channels.
@@ -76,8 +119,8 @@ Extents extents_of(const Conv2dShape& s, std::int64_t group) {
 }
 
 /// col (images * OH * OW, K, K, depth) = windows of x (images, H, W, C), padded with 0.
-template <class T>
-void im2col(On on, T* col, const T* x, std::int64_t images, const Extents& e) {
+template <class To, class T>
+void im2col(On on, To* col, const T* x, std::int64_t images, const Extents& e) {
   const std::int64_t window = e.kernel * e.kernel * e.depth;
   for_each(on, images * e.out_height * e.out_width * window, [=] __device__(std::int64_t i) {
     const auto [row, in_window] = divide(i, window);
@@ -90,7 +133,7 @@ void im2col(On on, T* col, const T* x, std::int64_t images, const Extents& e) {
     T value{};
     if (h >= 0 && h < e.height && w >= 0 && w < e.width)
       value = x[((image * e.height + h) * e.width + w) * e.channels + e.first + channel];
-    col[i] = value;
+    store(col[i], value);
   });
 }
 
@@ -118,20 +161,35 @@ void col2im(On on, T* dx, const T* dcol, std::int64_t images, const Extents& e) 
   });
 }
 
-/// The windows of `images` images of x in one group: in `col`, or x itself if its rows are the
-/// windows.
-struct Windows {
-  const float* data;
-  std::int64_t leading;
-};
-Windows windows_of(On on, float* col, const float* x, std::int64_t images, std::int64_t group,
-                   const Conv2dShape& s) {
-  if (windows_are_pixels(s)) return {x + group * group_inputs(s), s.channels};
+/// im2col with elements `One`, or four at a time as `Four`.
+template <class Four, class One>
+void fill_columns(On on, std::byte* col, const float* x, std::int64_t images, std::int64_t group,
+                  const Conv2dShape& s) {
   if (group_inputs(s) % 4 == 0 && aligned16(col, x))
-    im2col(on, reinterpret_cast<float4*>(col), reinterpret_cast<const float4*>(x), images,
+    im2col(on, reinterpret_cast<Four*>(col), reinterpret_cast<const float4*>(x), images,
            extents_of<float4>(s, group));
   else
-    im2col(on, col, x, images, extents_of<float>(s, group));
+    im2col(on, reinterpret_cast<One*>(col), x, images, extents_of<float>(s, group));
+}
+
+/// The windows of `images` images of x in one group, as a product reads them: in `col`, or x itself
+/// if its rows are the windows.
+struct Windows {
+  const void* data;
+  std::int64_t leading;
+};
+Windows windows_of(On on, std::byte* col, const float* x, std::int64_t images, std::int64_t group,
+                   const Conv2dShape& s) {
+  if (windows_are_pixels(s)) {
+    if (!rounds(s)) return {x + group * group_inputs(s), s.channels};
+    if (group == 0)
+      convert(on, col, DType::bf16, x, DType::f32, images * out_pixels(s) * s.channels);
+    return {col + operand_bytes(s, group * group_inputs(s)), s.channels};
+  }
+  if (rounds(s))
+    fill_columns<FourBf16, Bf16>(on, col, x, images, group, s);
+  else
+    fill_columns<float4, float>(on, col, x, images, group, s);
   return {col, window_floats(s)};
 }
 
@@ -145,7 +203,7 @@ void scatter_windows(On on, float* dx, const float* dcol, std::int64_t images, s
 }
 
 /// dweight (Og, window) = or += dy^T windows; dy begins at the group's first output.
-void backward_weight(On on, float* dweight, const float* dy, const Windows& windows,
+void backward_weight(On on, float* dweight, const void* dy, const Windows& windows,
                      std::int64_t images, bool add, const Conv2dShape& s) {
   gemm(on,
        {.m = group_outputs(s),
@@ -155,12 +213,13 @@ void backward_weight(On on, float* dweight, const float* dy, const Windows& wind
         .ldb = windows.leading,
         .ldc = window_floats(s),
         .transpose_a = true,
-        .add = add},
+        .add = add,
+        .precision = s.precision},
        dweight, dy, windows.data);
 }
 
 /// dx of these images = col2im of dy times the group's weights.
-void backward_data(On on, float* dx, float* col, const float* dy, const float* w,
+void backward_data(On on, float* dx, float* col, const void* dy, const void* w,
                    std::int64_t images, std::int64_t group, const Conv2dShape& s) {
   const bool plain = windows_are_pixels(s);
   gemm(on,
@@ -169,7 +228,8 @@ void backward_data(On on, float* dx, float* col, const float* dy, const float* w
         .k = group_outputs(s),
         .lda = s.outputs,
         .ldb = window_floats(s),
-        .ldc = plain ? s.channels : window_floats(s)},
+        .ldc = plain ? s.channels : window_floats(s),
+        .precision = s.precision},
        plain ? dx + group * group_inputs(s) : col, dy, w);
   if (!plain) scatter_windows(on, dx, col, images, group, s);
 }
@@ -186,43 +246,48 @@ void unpack(On on, Slices dweight, const float* packed, const Conv2dShape& s) {
     });
 }
 
-}  // namespace
-
-PackForm conv2d_form(const Conv2dShape& shape) {
-  check(shape);
-  return {kFormId, static_cast<std::size_t>(shape.weight_count()) * sizeof(float)};
-}
-
-void conv2d_pack(On on, std::byte* packed, ConstSlices weight, const Conv2dShape& s) {
-  check(s);
-  check_rows(weight, s.outputs);
-  auto* const out = reinterpret_cast<float*>(packed);
+/// packed (O, K, K, C / G) = weight (O, C / G, K, K).
+template <class T>
+void pack(On on, T* packed, ConstSlices weight, const Conv2dShape& s) {
   const std::int64_t window = window_floats(s), places = s.kernel * s.kernel;
   const std::int64_t depth = group_inputs(s);
   for (const auto& slice : weight)
     for_each(on, slice.rows * window, [=] __device__(std::int64_t i) {
       const auto [row, in_window] = divide(i, window);
       const auto [place, channel] = divide(in_window, depth);
-      out[slice.first_row * window + i] = slice.data[row * window + channel * places + place];
+      store(packed[slice.first_row * window + i],
+            slice.data[row * window + channel * places + place]);
     });
+}
+
+}  // namespace
+
+PackForm conv2d_form(const Conv2dShape& shape) {
+  check(shape);
+  return {rounds(shape) ? kBf16FormId : kFormId, operand_bytes(shape, shape.weight_count())};
+}
+
+void conv2d_pack(On on, std::byte* packed, ConstSlices weight, const Conv2dShape& s) {
+  check(s);
+  check_rows(weight, s.outputs);
+  if (rounds(s))
+    pack(on, reinterpret_cast<Bf16*>(packed), weight, s);
+  else
+    pack(on, reinterpret_cast<float*>(packed), weight, s);
 }
 
 std::size_t conv2d_scratch_bytes(const Conv2dShape& s) {
   check(s);
   if (has_small_groups(s)) return 0;
-  if (windows_are_pixels(s)) return dweight_bytes(s);
-  const std::int64_t floats = chunk_images(s) * out_pixels(s) * window_floats(s);
-  return dweight_bytes(s) + static_cast<std::size_t>(floats) * sizeof(float);
+  return dweight_bytes(s) + dy_bytes(s) + column_bytes(s);
 }
 
 void conv2d_forward(On on, float* y, const float* x, const std::byte* packed, const float* bias,
                     std::byte* scratch, const Conv2dShape& s) {
   check(s);
   if (s.batch == 0) return;
-  const auto* const w = reinterpret_cast<const float*>(packed);
-  auto* const col = reinterpret_cast<float*>(scratch);
   if (has_small_groups(s)) {
-    direct_forward(on, y, x, w, s);
+    direct_forward(on, y, x, reinterpret_cast<const float*>(packed), s);
   } else {
     const std::int64_t chunk = chunk_images(s);
     for (std::int64_t image = 0; image < s.batch; image += chunk) {
@@ -230,7 +295,7 @@ void conv2d_forward(On on, float* y, const float* x, const std::byte* packed, co
       const float* const x_here = x + image * s.height * s.width * s.channels;
       for (std::int64_t group = 0; group < s.groups; ++group) {
         const std::int64_t first = group * group_outputs(s);
-        const Windows windows = windows_of(on, col, x_here, images, group, s);
+        const Windows windows = windows_of(on, scratch, x_here, images, group, s);
         gemm(on,
              {.m = images * out_pixels(s),
               .n = group_outputs(s),
@@ -238,9 +303,10 @@ void conv2d_forward(On on, float* y, const float* x, const std::byte* packed, co
               .lda = windows.leading,
               .ldb = window_floats(s),
               .ldc = s.outputs,
-              .transpose_b = true},
+              .transpose_b = true,
+              .precision = s.precision},
              y + image * out_pixels(s) * s.outputs + first, windows.data,
-             w + first * window_floats(s));
+             packed + operand_bytes(s, first * window_floats(s)));
       }
     }
   }
@@ -254,28 +320,34 @@ void conv2d_backward(On on, float* dx, Slices dweight, float* dbias, const float
   const bool weights = !dweight.empty();
   if (weights) check_rows(dweight, s.outputs);
   if (dbias) column_sums(on, dbias, dy, s.batch * out_pixels(s), s.outputs, s.outputs);
-  const auto* const w = reinterpret_cast<const float*>(packed);
   if (has_small_groups(s) || s.batch == 0) {
     if (weights) direct_backward_weight(on, dweight, dy, x, s);
-    if (dx) direct_backward_data(on, dx, dy, w, s);
+    if (dx) direct_backward_data(on, dx, dy, reinterpret_cast<const float*>(packed), s);
     return;
   }
   auto* const dw = reinterpret_cast<float*>(scratch);
-  auto* const col = reinterpret_cast<float*>(scratch + dweight_bytes(s));
+  std::byte* const rounded_dy = scratch + dweight_bytes(s);
+  std::byte* const col = rounded_dy + dy_bytes(s);
+  const auto* dy_operand = reinterpret_cast<const std::byte*>(dy);
+  if (rounds(s)) {
+    convert(on, rounded_dy, DType::bf16, dy, DType::f32, s.batch * out_pixels(s) * s.outputs);
+    dy_operand = rounded_dy;
+  }
   const std::int64_t chunk = chunk_images(s), image_floats = s.height * s.width * s.channels;
   for (std::int64_t image = 0; image < s.batch; image += chunk) {
     const std::int64_t images = std::min(chunk, s.batch - image);
     for (std::int64_t group = 0; group < s.groups; ++group) {
       const std::int64_t first = group * group_outputs(s);
-      const float* const dy_here = dy + image * out_pixels(s) * s.outputs + first;
+      const std::byte* const dy_here =
+          dy_operand + operand_bytes(s, image * out_pixels(s) * s.outputs + first);
       if (weights) {
         const Windows windows = windows_of(on, col, x + image * image_floats, images, group, s);
         backward_weight(on, dw + first * window_floats(s), dy_here, windows, images, image > 0, s);
       }
       // dcol overwrites the windows, which are no longer needed.
       if (dx)
-        backward_data(on, dx + image * image_floats, col, dy_here, w + first * window_floats(s),
-                      images, group, s);
+        backward_data(on, dx + image * image_floats, reinterpret_cast<float*>(col), dy_here,
+                      packed + operand_bytes(s, first * window_floats(s)), images, group, s);
     }
   }
   if (weights) unpack(on, dweight, dw, s);

@@ -14,6 +14,28 @@ struct Convert {
   __device__ void operator()(std::int64_t i) const { from_float(to[i], to_float(from[i])); }
 };
 
+struct alignas(8) FourBf16 {
+  Bf16 x, y, z, w;
+};
+__device__ void round_four(FourBf16& to, float4 from) {
+  from_float(to.x, from.x);
+  from_float(to.y, from.y);
+  from_float(to.z, from.z);
+  from_float(to.w, from.w);
+}
+
+/// The conversion of every product in bf16.
+void round_floats(On on, Bf16* to, const float* from, std::int64_t count) {
+  std::int64_t done = 0;
+  if (aligned16(from) && reinterpret_cast<std::uintptr_t>(to) % alignof(FourBf16) == 0) {
+    auto* const out = reinterpret_cast<FourBf16*>(to);
+    const auto* const in = reinterpret_cast<const float4*>(from);
+    for_each(on, count / 4, [=] __device__(std::int64_t i) { round_four(out[i], in[i]); });
+    done = count / 4 * 4;
+  }
+  for_each(on, count - done, Convert<Bf16, float>{to + done, from + done});
+}
+
 /// Calls f(T()) with the C++ type T of `type`.
 template <class F>
 void with_number(DType type, F f) {
@@ -42,6 +64,8 @@ void convert(On on, void* to, DType to_type, const void* from, DType from_type,
                             cudaMemcpyDeviceToDevice, on.stream));
     return;
   }
+  if (to_type == DType::bf16 && from_type == DType::f32)
+    return round_floats(on, static_cast<Bf16*>(to), static_cast<const float*>(from), count);
   with_number(to_type, [&](auto out) {
     with_number(from_type, [&](auto in) {
       using To = decltype(out);

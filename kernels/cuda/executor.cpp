@@ -117,6 +117,24 @@ class CudaExecutor final : public Executor {
                        ConstSlices weight, const LinearShape& shape) override {
     cuda::linear_backward(on_with_blas(), dx, dweight, dbias, dy, x, weight, shape);
   }
+  PackForm linear_bf16_form(const LinearShape& shape) override {
+    return cuda::linear_bf16_form(shape);
+  }
+  void linear_bf16_pack(std::byte* packed, ConstSlices weight, const LinearShape& shape) override {
+    cuda::linear_bf16_pack(on(), packed, weight, shape);
+  }
+  std::size_t linear_bf16_scratch_bytes(const LinearShape& shape) override {
+    return cuda::linear_bf16_scratch_bytes(shape);
+  }
+  void linear_bf16_forward(float* y, const float* x, const std::byte* packed, const float* bias,
+                           std::byte* scratch, const LinearShape& shape) override {
+    cuda::linear_bf16_forward(on_with_blas(), y, x, packed, bias, scratch, shape);
+  }
+  void linear_bf16_backward(float* dx, Slices dweight, float* dbias, const float* dy,
+                            const float* x, const std::byte* packed, std::byte* scratch,
+                            const LinearShape& shape) override {
+    cuda::linear_bf16_backward(on_with_blas(), dx, dweight, dbias, dy, x, packed, scratch, shape);
+  }
   PackForm conv2d_form(const Conv2dShape& shape, ConvPass) override {
     return cuda::conv2d_form(shape);
   }

@@ -14,7 +14,7 @@
 #include "kernels/embedding.hpp"
 #include "kernels/gemm.hpp"
 #include "kernels/layer_norm.hpp"
-#include "kernels/linear.hpp"
+#include "kernels/linear_bf16.hpp"
 #include "kernels/pool2d.hpp"
 #include "kernels/positions.hpp"
 #include "kernels/softmax_cross_entropy.hpp"
@@ -25,8 +25,8 @@ namespace leeway::kernels::cuda {
 
 // ---- linear.cu ----
 
-/// As gemm.hpp, but without a bias: shape.with_bias is false.
-void gemm(On on, const GemmShape& shape, float* c, const float* a, const float* b);
+/// As gemm.hpp, but without a bias: shape.with_bias is false. For bf16, A and B hold Bf16.
+void gemm(On on, const GemmShape& shape, float* c, const void* a, const void* b);
 void linear_forward(On on, float* y, const float* x, ConstSlices weight, ConstSlices bias,
                     const LinearShape& shape);
 void linear_backward(On on, float* dx, Slices dweight, Slices dbias, const float* dy,
@@ -37,6 +37,17 @@ void column_sums(On on, float* sum, const float* x, std::int64_t rows, std::int6
 /// y (rows, columns) += bias (columns), rows of y being `leading` floats apart.
 void add_bias(On on, float* y, const float* bias, std::int64_t rows, std::int64_t columns,
               std::int64_t leading);
+
+// ---- linear_bf16.cu ----
+
+PackForm linear_bf16_form(const LinearShape& shape);
+void linear_bf16_pack(On on, std::byte* packed, ConstSlices weight, const LinearShape& shape);
+std::size_t linear_bf16_scratch_bytes(const LinearShape& shape);
+void linear_bf16_forward(On on, float* y, const float* x, const std::byte* packed,
+                         const float* bias, std::byte* scratch, const LinearShape& shape);
+void linear_bf16_backward(On on, float* dx, Slices dweight, float* dbias, const float* dy,
+                          const float* x, const std::byte* packed, std::byte* scratch,
+                          const LinearShape& shape);
 
 // ---- conv2d.cu, conv2d_direct.cu ----
 

@@ -8,10 +8,26 @@
 
 namespace leeway::kernels::cuda {
 
+namespace {
+
+/// A product with tensor cores. The arguments are cuBLAS's: by columns.
+void tensor_core_gemm(On on, const GemmShape& s, const float* one, const void* b, const void* a,
+                      const float* keep, float* c) {
+  const bool rounded = s.precision == Precision::bf16;
+  const cudaDataType type = rounded ? CUDA_R_16BF : CUDA_R_32F;
+  LW_CUBLAS(cublasGemmEx_64(on.blas, s.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N,
+                            s.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N, s.n, s.m, s.k, one, b, type,
+                            s.ldb, a, type, s.lda, keep, c, CUDA_R_32F, s.ldc,
+                            rounded ? CUBLAS_COMPUTE_32F : CUBLAS_COMPUTE_32F_FAST_TF32,
+                            CUBLAS_GEMM_DEFAULT));
+}
+
+}  // namespace
+
 // cuBLAS stores matrices by columns, so a row-major C (m, n) is its transpose (n, m) there, and
 // C^T = op(B)^T op(A)^T. Hence A and B are swapped, and m and n too, but the transpose flags are
 // unchanged.
-void gemm(On on, const GemmShape& s, float* c, const float* a, const float* b) {
+void gemm(On on, const GemmShape& s, float* c, const void* a, const void* b) {
   LW_CHECK(!s.with_bias);
   if (s.m == 0 || s.n == 0) return;
   if (s.k == 0) {
@@ -22,9 +38,11 @@ void gemm(On on, const GemmShape& s, float* c, const float* a, const float* b) {
     return;
   }
   const float one = 1, keep = s.add ? 1 : 0;
+  if (s.precision != Precision::fp32) return tensor_core_gemm(on, s, &one, b, a, &keep, c);
   LW_CUBLAS(cublasSgemm_64(on.blas, s.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N,
-                           s.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N, s.n, s.m, s.k, &one, b, s.ldb,
-                           a, s.lda, &keep, c, s.ldc));
+                           s.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N, s.n, s.m, s.k, &one,
+                           static_cast<const float*>(b), s.ldb, static_cast<const float*>(a), s.lda,
+                           &keep, c, s.ldc));
 }
 
 void column_sums(On on, float* sum, const float* x, std::int64_t rows, std::int64_t columns,
@@ -58,7 +76,8 @@ void add_bias(On on, float* y, const float* bias, std::int64_t rows, std::int64_
 
 void linear_forward(On on, float* y, const float* x, ConstSlices weight, ConstSlices bias,
                     const LinearShape& shape) {
-  const auto [batch, inputs, outputs] = shape;
+  const auto [batch, inputs, outputs, precision] = shape;
+  LW_CHECK(precision != Precision::bf16);
   check_rows(weight, outputs);
   if (!bias.empty()) check_rows(bias, outputs);
   for (const auto& slice : weight)
@@ -69,7 +88,8 @@ void linear_forward(On on, float* y, const float* x, ConstSlices weight, ConstSl
           .lda = inputs,
           .ldb = inputs,
           .ldc = outputs,
-          .transpose_b = true},
+          .transpose_b = true,
+          .precision = precision},
          y + slice.first_row, x, slice.data);
   for (const auto& slice : bias)
     add_bias(on, y + slice.first_row, slice.data, batch, slice.rows, outputs);
@@ -77,7 +97,8 @@ void linear_forward(On on, float* y, const float* x, ConstSlices weight, ConstSl
 
 void linear_backward(On on, float* dx, Slices dweight, Slices dbias, const float* dy,
                      const float* x, ConstSlices weight, const LinearShape& shape) {
-  const auto [batch, inputs, outputs] = shape;
+  const auto [batch, inputs, outputs, precision] = shape;
+  LW_CHECK(precision != Precision::bf16);
   if (!dweight.empty()) check_rows(dweight, outputs);
   if (!dbias.empty()) check_rows(dbias, outputs);
   for (const auto& slice : dbias)
@@ -90,7 +111,8 @@ void linear_backward(On on, float* dx, Slices dweight, Slices dbias, const float
           .lda = outputs,
           .ldb = inputs,
           .ldc = inputs,
-          .transpose_a = true},
+          .transpose_a = true,
+          .precision = precision},
          slice.data, dy + slice.first_row, x);
   if (!dx) return;
   check_rows(weight, outputs);
@@ -103,7 +125,8 @@ void linear_backward(On on, float* dx, Slices dweight, Slices dbias, const float
           .lda = outputs,
           .ldb = inputs,
           .ldc = inputs,
-          .add = add},
+          .add = add,
+          .precision = precision},
          dx, dy + slice.first_row, slice.data);
     add = true;
   }

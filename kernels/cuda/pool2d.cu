@@ -1,3 +1,5 @@
+#include <type_traits>
+
 #include "kernels/cuda/families.hpp"
 #include "kernels/cuda/parallel.hpp"
 #include "kernels/pool2d_formula.hpp"
@@ -7,21 +9,36 @@ namespace leeway::kernels::cuda {
 
 namespace {
 
-/// A shape and the extents of y, for the device.
+/// N neighbouring channels of a pixel, which one thread computes together.
+template <int N>
+struct alignas(N * sizeof(float)) Channels {
+  float of[N];
+};
+template <int N>
+struct alignas(N) Places {
+  std::uint8_t of[N];
+};
+
+/// A shape and the extents of y, for the device. Channels count in units of `unit`.
 struct Extents : Pool2dShape {
   std::int64_t oh_count, ow_count;
-  explicit Extents(const Pool2dShape& s)
-      : Pool2dShape(s), oh_count(s.out_height()), ow_count(s.out_width()) {}
+  Extents(const Pool2dShape& s, std::int64_t unit)
+      : Pool2dShape(s), oh_count(s.out_height()), ow_count(s.out_width()) {
+    channels /= unit;
+  }
+  std::int64_t in_count() const { return batch * height * width * channels; }
+  std::int64_t out_count() const { return batch * oh_count * ow_count * channels; }
 };
 
 /// The window of element i of y (B, OH, OW, C). Inside the image it covers rows [top, bottom) and
 /// columns [left, right), at `pixels` + row * row_floats + column * C.
+template <class T>
 struct Window {
   std::int64_t first_row, first_column;  // of the whole window
   std::int64_t top, bottom, left, right;
-  const float* pixels;
+  const T* pixels;
 
-  __device__ Window(std::int64_t i, const float* x, const Extents& s) {
+  __device__ Window(std::int64_t i, const T* x, const Extents& s) {
     const auto [pixel, channel] = divide(i, s.channels);
     const auto [out_row, ow] = divide(pixel, s.ow_count);
     const auto [image, oh] = divide(out_row, s.oh_count);
@@ -55,11 +72,89 @@ __device__ void for_each_window_of(std::int64_t i, const Extents& s, F f) {
         (row - oh * s.stride) * s.kernel + column - ow * s.stride);
 }
 
-std::int64_t out_count(const Pool2dShape& s) {
-  return s.batch * s.out_height() * s.out_width() * s.channels;
+template <int N>
+void max_forward(On on, Channels<N>* y, Places<N>* from, const Channels<N>* x, const Extents& s) {
+  for_each(on, s.out_count(), [=] __device__(std::int64_t i) {
+    const Window window(i, x, s);
+    const auto place_of = [&](std::int64_t h, std::int64_t w) {
+      return static_cast<std::int32_t>((h - window.first_row) * s.kernel + w - window.first_column);
+    };
+    Channels<N> best = window.pixels[(window.top * s.width + window.left) * s.channels];
+    std::int32_t place[N];
+    for (int n = 0; n < N; ++n) place[n] = place_of(window.top, window.left);
+    for (std::int64_t h = window.top; h < window.bottom; ++h)
+      for (std::int64_t w = window.left; w < window.right; ++w) {
+        const Channels<N> next = window.pixels[(h * s.width + w) * s.channels];
+        for (int n = 0; n < N; ++n) keep_larger(best.of[n], place[n], next.of[n], place_of(h, w));
+      }
+    y[i] = best;
+    if (!from) return;
+    Places<N> places;
+    for (int n = 0; n < N; ++n) places.of[n] = static_cast<std::uint8_t>(place[n]);
+    from[i] = places;
+  });
 }
-std::int64_t in_count(const Pool2dShape& s) {
-  return s.batch * s.height * s.width * s.channels;
+
+template <int N>
+void max_backward(On on, Channels<N>* dx, const Channels<N>* dy, const Places<N>* from,
+                  const Extents& s) {
+  for_each(on, s.in_count(), [=] __device__(std::int64_t i) {
+    Channels<N> sum{};
+    for_each_window_of(i, s, [&](std::int64_t out, std::int64_t place) {
+      const Places<N> places = from[out];
+      const Channels<N> g = dy[out];
+      for (int n = 0; n < N; ++n)
+        if (places.of[n] == place) sum.of[n] += g.of[n];
+    });
+    dx[i] = sum;
+  });
+}
+
+template <int N>
+void avg_forward(On on, Channels<N>* y, const Channels<N>* x, const Extents& s) {
+  const float share = 1.0f / static_cast<float>(s.kernel * s.kernel);
+  for_each(on, s.out_count(), [=] __device__(std::int64_t i) {
+    const Window window(i, x, s);
+    Channels<N> sum{};
+    for (std::int64_t h = window.top; h < window.bottom; ++h)
+      for (std::int64_t w = window.left; w < window.right; ++w) {
+        const Channels<N> next = window.pixels[(h * s.width + w) * s.channels];
+        for (int n = 0; n < N; ++n) sum.of[n] += next.of[n];
+      }
+    for (int n = 0; n < N; ++n) sum.of[n] *= share;
+    y[i] = sum;
+  });
+}
+
+template <int N>
+void avg_backward(On on, Channels<N>* dx, const Channels<N>* dy, const Extents& s) {
+  const float share = 1.0f / static_cast<float>(s.kernel * s.kernel);
+  for_each(on, s.in_count(), [=] __device__(std::int64_t i) {
+    Channels<N> sum{};
+    for_each_window_of(i, s, [&](std::int64_t out, std::int64_t) {
+      const Channels<N> g = dy[out];
+      for (int n = 0; n < N; ++n) sum.of[n] += g.of[n] * share;
+    });
+    dx[i] = sum;
+  });
+}
+
+/// Calls f(constant N): four channels at a time if they divide by four and the arrays are aligned.
+template <class F, class... Pointers>
+void with_unit(const Pool2dShape& shape, F f, Pointers... arrays) {
+  if (shape.channels % 4 == 0 && aligned16(arrays...))
+    f(std::integral_constant<int, 4>{});
+  else
+    f(std::integral_constant<int, 1>{});
+}
+
+template <int N>
+Channels<N>* channels(float* array) {
+  return reinterpret_cast<Channels<N>*>(array);
+}
+template <int N>
+const Channels<N>* channels(const float* array) {
+  return reinterpret_cast<const Channels<N>*>(array);
 }
 
 }  // namespace
@@ -67,58 +162,49 @@ std::int64_t in_count(const Pool2dShape& s) {
 void max_pool2d_forward(On on, float* y, std::uint8_t* from, const float* x,
                         const Pool2dShape& shape) {
   check_max(shape);
-  const Extents s(shape);
-  for_each(on, out_count(s), [=] __device__(std::int64_t i) {
-    const Window window(i, x, s);
-    const auto place_of = [&](std::int64_t h, std::int64_t w) {
-      return static_cast<std::int32_t>((h - window.first_row) * s.kernel + w - window.first_column);
-    };
-    float best = window.pixels[(window.top * s.width + window.left) * s.channels];
-    std::int32_t place = place_of(window.top, window.left);
-    for (std::int64_t h = window.top; h < window.bottom; ++h)
-      for (std::int64_t w = window.left; w < window.right; ++w)
-        keep_larger(best, place, window.pixels[(h * s.width + w) * s.channels], place_of(h, w));
-    y[i] = best;
-    if (from) from[i] = static_cast<std::uint8_t>(place);
-  });
+  with_unit(
+      shape,
+      [&](auto n) {
+        constexpr int N = decltype(n)::value;
+        max_forward<N>(on, channels<N>(y), reinterpret_cast<Places<N>*>(from), channels<N>(x),
+                       Extents(shape, N));
+      },
+      y, from, x);
 }
 
 void max_pool2d_backward(On on, float* dx, const float* dy, const std::uint8_t* from,
                          const Pool2dShape& shape) {
   check_max(shape);
-  const Extents s(shape);
-  for_each(on, in_count(s), [=] __device__(std::int64_t i) {
-    float sum = 0;
-    for_each_window_of(i, s, [&](std::int64_t out, std::int64_t place) {
-      if (from[out] == place) sum += dy[out];
-    });
-    dx[i] = sum;
-  });
+  with_unit(
+      shape,
+      [&](auto n) {
+        constexpr int N = decltype(n)::value;
+        max_backward<N>(on, channels<N>(dx), channels<N>(dy),
+                        reinterpret_cast<const Places<N>*>(from), Extents(shape, N));
+      },
+      dx, dy, from);
 }
 
 void avg_pool2d_forward(On on, float* y, const float* x, const Pool2dShape& shape) {
   check(shape);
-  const Extents s(shape);
-  const float share = 1.0f / static_cast<float>(s.kernel * s.kernel);
-  for_each(on, out_count(s), [=] __device__(std::int64_t i) {
-    const Window window(i, x, s);
-    float sum = 0;
-    for (std::int64_t h = window.top; h < window.bottom; ++h)
-      for (std::int64_t w = window.left; w < window.right; ++w)
-        sum += window.pixels[(h * s.width + w) * s.channels];
-    y[i] = sum * share;
-  });
+  with_unit(
+      shape,
+      [&](auto n) {
+        constexpr int N = decltype(n)::value;
+        avg_forward<N>(on, channels<N>(y), channels<N>(x), Extents(shape, N));
+      },
+      y, x);
 }
 
 void avg_pool2d_backward(On on, float* dx, const float* dy, const Pool2dShape& shape) {
   check(shape);
-  const Extents s(shape);
-  const float share = 1.0f / static_cast<float>(s.kernel * s.kernel);
-  for_each(on, in_count(s), [=] __device__(std::int64_t i) {
-    float sum = 0;
-    for_each_window_of(i, s, [&](std::int64_t out, std::int64_t) { sum += dy[out] * share; });
-    dx[i] = sum;
-  });
+  with_unit(
+      shape,
+      [&](auto n) {
+        constexpr int N = decltype(n)::value;
+        avg_backward<N>(on, channels<N>(dx), channels<N>(dy), Extents(shape, N));
+      },
+      dx, dy);
 }
 
 }  // namespace leeway::kernels::cuda

@@ -13,8 +13,8 @@ constexpr std::int64_t kMaxWeights = std::int64_t{1} << 32;  // 16 GiB
 }  // namespace
 
 kernels::Conv2dShape Conv2d::shape(std::int64_t batch) const {
-  return {batch,        channels_,    height_,       width_,      spec_.outputs,
-          spec_.kernel, spec_.stride, spec_.padding, spec_.groups};
+  return {batch,        channels_,    height_,       width_,       spec_.outputs,
+          spec_.kernel, spec_.stride, spec_.padding, spec_.groups, precision_};
 }
 
 Expected<Shape> Conv2d::set_input(const Shape& input) {

@@ -9,7 +9,7 @@ class Conv2d final : public Layer {
  public:
   /// Requires a validated plan: outputs, kernel, stride and groups at least 1, groups dividing
   /// outputs.
-  explicit Conv2d(const plan::Conv2d& spec) : spec_(spec) {}
+  Conv2d(const plan::Conv2d& spec, Precision precision) : spec_(spec), precision_(precision) {}
 
   std::string_view kind() const override { return "conv2d"; }
   /// Requires images at least as large as the kernel, with a number of channels that the groups
@@ -19,8 +19,9 @@ class Conv2d final : public Layer {
   bool backward_reads_output() const override { return false; }
   bool splits_backward() const override { return true; }
   std::size_t scratch_bytes(Executor& on, std::int64_t batch, bool training) const override {
-    // On the CPU only backward needs scratch memory.
-    if (!training && on.device().kind != Device::Kind::cuda) return 0;
+    // In fp32 on the CPU only backward needs scratch memory.
+    if (!training && precision_ != Precision::bf16 && on.device().kind != Device::Kind::cuda)
+      return 0;
     return on.conv2d_scratch_bytes(shape(batch));
   }
   std::int64_t flops() const override { return shape(1).flops(); }
@@ -33,6 +34,7 @@ class Conv2d final : public Layer {
                            const kernels::Conv2dShape& of, kernels::ConvPass pass) const;
 
   plan::Conv2d spec_;
+  Precision precision_;
   std::int64_t channels_ = 0, height_ = 0, width_ = 0;
 };
 

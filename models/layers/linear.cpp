@@ -1,7 +1,7 @@
 #include "models/layers/linear.hpp"
 
 #include "core/text.hpp"
-#include "kernels/executor.hpp"
+#include "models/layers/linear_product.hpp"
 
 namespace leeway {
 
@@ -25,16 +25,18 @@ std::vector<ParameterSpec> Linear::parameters() const {
   return specs;
 }
 
+std::size_t Linear::scratch_bytes(Executor& on, std::int64_t batch, bool) const {
+  return linear_product::scratch_bytes(on, shape(batch));
+}
+
 void Linear::forward(const ForwardArgs& args) const {
-  args.on.linear_forward(args.y, args.x, args.weights[0],
-                         spec_.bias ? args.weights[1] : ParameterView{}, shape(args.batch));
+  linear_product::forward(args, spec_.bias ? args.weights[1] : ParameterView{}, shape(args.batch));
 }
 
 void Linear::backward(const BackwardArgs& args) const {
-  const bool wants_gradients = !args.gradients.empty();
-  args.on.linear_backward(args.dx, wants_gradients ? args.gradients[0] : GradientView{},
-                          wants_gradients && spec_.bias ? args.gradients[1] : GradientView{},
-                          args.dy, args.x, args.weights[0], shape(args.batch));
+  const bool wants_bias = spec_.bias && !args.gradients.empty();
+  linear_product::backward(args, wants_bias ? args.gradients[1] : GradientView{},
+                           shape(args.batch));
 }
 
 }  // namespace leeway

@@ -9,7 +9,8 @@ namespace leeway {
 class Linear final : public Layer {
  public:
   /// Requires outputs > 0.
-  explicit Linear(const plan::Linear& spec) : spec_(spec), outputs_(spec.outputs) {}
+  Linear(const plan::Linear& spec, Precision precision)
+      : spec_(spec), precision_(precision), outputs_(spec.outputs) {}
 
   std::string_view kind() const override { return "linear"; }
   /// Requires vectors (I) or sequences (T, I); the error for images suggests a flatten layer.
@@ -17,16 +18,18 @@ class Linear final : public Layer {
   std::vector<ParameterSpec> parameters() const override;
   bool backward_reads_output() const override { return false; }
   bool splits_backward() const override { return true; }
+  std::size_t scratch_bytes(Executor& on, std::int64_t batch, bool) const override;
   std::int64_t flops() const override { return 2 * rows_ * inputs_ * outputs_; }
   void forward(const ForwardArgs& args) const override;
   void backward(const BackwardArgs& args) const override;
 
  private:
   kernels::LinearShape shape(std::int64_t batch) const {
-    return {batch * rows_, inputs_, outputs_};
+    return {batch * rows_, inputs_, outputs_, precision_};
   }
 
   plan::Linear spec_;
+  Precision precision_;
   std::int64_t rows_ = 1;  // T
   std::int64_t inputs_ = 0;
   std::int64_t outputs_;

@@ -49,13 +49,13 @@ struct Maker {
 
   LayerOrError operator()(const plan::Linear& spec) const {
     if (spec.outputs == 0) return not_zero("linear", "outputs", "10");
-    return made<Linear>(spec);
+    return made<Linear>(spec, context.precision);
   }
   LayerOrError operator()(const plan::Relu&) const { return made<Relu>(); }
   LayerOrError operator()(const plan::Flatten&) const { return made<Flatten>(); }
   LayerOrError operator()(const plan::Conv2d& spec) const {
     if (spec.outputs == 0) return not_zero("conv2d", "outputs", "64");
-    return made<Conv2d>(spec);
+    return made<Conv2d>(spec, context.precision);
   }
   LayerOrError operator()(const plan::MaxPool2d& spec) const { return made<MaxPool2d>(spec); }
   LayerOrError operator()(const plan::AvgPool2d& spec) const { return made<AvgPool2d>(spec); }
@@ -93,7 +93,7 @@ struct Maker {
       return Error{
           "unembedding: found no embedding before it; begin the model with an embedding, or use "
           "linear"};
-    return made<Unembedding>(context.table);
+    return made<Unembedding>(context.table, context.precision);
   }
   LayerOrError operator()(const plan::Residual&) const {
     return Error{"residual: not a layer; Model::build expands it"};

@@ -1,11 +1,11 @@
 #pragma once
 // Codec: how a message carries an array of floats in fewer bytes.
 //
-// The bytes of an encoding depend only on the values and the seed, and their number only on the
-// number of values, so a receiver refuses any other size. Codecs that lose much are contractions:
-// |x - decode(encode(x))|^2 <= (1 - delta) |x|^2. A sender of gradients adds what an encoding has
-// lost, the residual, to the next gradient (error feedback: Seide et al. 2014; Karimireddy et al.,
-// ICML 2019, algorithm 2).
+// The bytes of an encoding depend only on the values, the seed and the kind of processor, and their
+// number only on the number of values, so a receiver refuses any other size. Codecs other than
+// two_bit are contractions: |x - decode(encode(x))|^2 <= (1 - delta) |x|^2, for random_k on
+// average. A sender of gradients adds what an encoding has lost, the residual, to the next gradient
+// (error feedback: Seide et al. 2014; Karimireddy et al., ICML 2019, algorithm 2).
 #include <cstddef>
 #include <cstdint>
 #include <memory>

@@ -1,16 +1,34 @@
 #include "policies/codec/half.hpp"
 
+#include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "kernels/accumulate.hpp"
 #include "kernels/convert.hpp"
 
 namespace leeway {
 
+namespace {
+
+constexpr float kLargest = 65504;  // of f16
+
+}  // namespace
+
 void HalfCodec::encode(std::span<const float> values, std::uint64_t,
                        std::span<std::byte> bytes) const {
-  kernels::convert(bytes.data(), type_, values.data(), DType::f32,
-                   static_cast<std::int64_t>(values.size()));
+  if (type_ == DType::bf16)
+    return kernels::convert(bytes.data(), type_, values.data(), DType::f32,
+                            static_cast<std::int64_t>(values.size()));
+  std::array<float, 1024> part;
+  for (std::size_t begin = 0; begin < values.size(); begin += part.size()) {
+    const auto here = values.subspan(begin, std::min(part.size(), values.size() - begin));
+    std::transform(here.begin(), here.end(), part.begin(), [](float value) {
+      return std::isfinite(value) ? std::clamp(value, -kLargest, kLargest) : value;
+    });
+    kernels::convert(bytes.data() + 2 * begin, type_, part.data(), DType::f32,
+                     static_cast<std::int64_t>(here.size()));
+  }
 }
 
 void HalfCodec::accumulate(std::span<const std::byte> bytes, float scale,

@@ -1,5 +1,5 @@
 #pragma once
-// HalfCodec: bf16 or f16, rounded to nearest. Errors are at most 2^-9 or 2^-12 of a value.
+// HalfCodec: bf16 or f16, rounded to nearest. Errors are at most 2^-8 or 2^-11 of a value.
 #include "policies/codec/codec.hpp"
 #include "tensor/dtype.hpp"
 
@@ -7,7 +7,7 @@ namespace leeway {
 
 class HalfCodec final : public Codec {
  public:
-  /// `type`: bf16, whose range is that of f32; or f16, in which values above 65,504 are infinite.
+  /// `type`: bf16, whose range is that of f32; or f16, which sends larger values as 65,504.
   explicit HalfCodec(DType type) : type_(type) {}
   std::string_view name() const override { return type_ == DType::bf16 ? "bf16" : "fp16"; }
   std::size_t size(std::size_t count) const override { return 2 * count; }

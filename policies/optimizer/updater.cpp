@@ -10,13 +10,13 @@
 namespace leeway {
 namespace {
 
-struct Registry {
+struct Updaters {
   std::mutex mutex;
   std::map<std::string, Updater> updaters;
 };
 
-Registry& registry() {
-  static Registry all;
+Updaters& registered_updaters() {
+  static Updaters all;
   return all;
 }
 
@@ -24,13 +24,13 @@ Registry& registry() {
 
 void register_updater(const std::string& name, Updater update) {
   LW_CHECK(!name.empty() && update, name);
-  auto& [mutex, updaters] = registry();
+  auto& [mutex, updaters] = registered_updaters();
   std::lock_guard lock(mutex);
   updaters[name] = std::move(update);
 }
 
 Expected<Updater> find_updater(const std::string& name) {
-  auto& [mutex, updaters] = registry();
+  auto& [mutex, updaters] = registered_updaters();
   std::lock_guard lock(mutex);
   if (const auto found = updaters.find(name); found != updaters.end()) return found->second;
   std::vector<std::string> known;

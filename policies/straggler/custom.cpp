@@ -9,13 +9,13 @@
 namespace leeway {
 namespace {
 
-struct Registry {
+struct Slowdowns {
   std::mutex mutex;
   std::map<std::string, SlowdownFunction> functions;
 };
 
-Registry& slowdown_registry() {
-  static Registry registry;
+Slowdowns& registered_slowdowns() {
+  static Slowdowns registry;
   return registry;
 }
 
@@ -23,13 +23,13 @@ Registry& slowdown_registry() {
 
 void register_straggler(const std::string& name, SlowdownFunction function) {
   LW_CHECK(!name.empty() && function, name);
-  auto& [mutex, functions] = slowdown_registry();
+  auto& [mutex, functions] = registered_slowdowns();
   std::lock_guard lock(mutex);
   functions[name] = std::move(function);
 }
 
 Expected<SlowdownFunction> find_slowdown(const std::string& name) {
-  auto& [mutex, functions] = slowdown_registry();
+  auto& [mutex, functions] = registered_slowdowns();
   std::lock_guard lock(mutex);
   if (const auto found = functions.find(name); found != functions.end()) return found->second;
   if (functions.empty())

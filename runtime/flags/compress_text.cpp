@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <iterator>
 #include <optional>
 #include <string_view>
 
@@ -14,8 +15,18 @@ namespace leeway {
 namespace {
 
 constexpr const char* kExample =
-    "give --compress push=int8,pull=bf16, or one of both, or none; push: bf16, fp16, int8, int4, "
-    "two_bit(0.5), one_bit, top_k(0.01) or random_k(0.01); pull: bf16, fp16 or int8";
+    "give --compress push=int8,pull=bf16, another list, or none; push: bf16, fp16, int8, int4, "
+    "two_bit(0.5), one_bit, top_k(0.01) or random_k(0.01); pull, activations and "
+    "activation_gradients: bf16, fp16 or int8";
+
+struct Field {
+  std::string_view name;
+  plan::Codec plan::Compression::*codec;
+};
+constexpr Field kFields[] = {{"push", &plan::Compression::push},
+                             {"pull", &plan::Compression::pull},
+                             {"activations", &plan::Compression::activations},
+                             {"activation_gradients", &plan::Compression::activation_gradients}};
 
 /// The number in "name(number)".
 std::optional<double> argument_of(std::string_view text, std::string_view name) {
@@ -68,12 +79,12 @@ Expected<plan::Compression> parse_compression(const std::string& text,
     const auto equals = part.find('=');
     const auto codec =
         equals == std::string_view::npos ? std::nullopt : parse_codec(part.substr(equals + 1));
-    if (codec && part.substr(0, equals) == "push")
-      compression.push = *codec;
-    else if (codec && part.substr(0, equals) == "pull")
-      compression.pull = *codec;
-    else
+    const auto field = std::find_if(std::begin(kFields), std::end(kFields), [&](const Field& one) {
+      return one.name == part.substr(0, equals);
+    });
+    if (!codec || field == std::end(kFields))
       return Error{concat("--compress: \"", part, "\" is not known; ", kExample)};
+    compression.*field->codec = *codec;
     if (part.size() == rest.size()) return compression;
     rest.remove_prefix(part.size() + 1);
   }
@@ -81,9 +92,9 @@ Expected<plan::Compression> parse_compression(const std::string& text,
 
 std::string text_of(const plan::Compression& compression) {
   std::string text;
-  if (compression.push != plan::Codec{}) text = "push=" + text_of_codec(compression.push);
-  if (compression.pull != plan::Codec{})
-    text += (text.empty() ? "pull=" : ",pull=") + text_of_codec(compression.pull);
+  for (const auto& [name, codec] : kFields)
+    if (compression.*codec != plan::Codec{})
+      text += concat(text.empty() ? "" : ",", name, '=', text_of_codec(compression.*codec));
   return text.empty() ? "none" : text;
 }
 

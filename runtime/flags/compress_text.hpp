@@ -7,8 +7,8 @@
 
 namespace leeway {
 
-/// "push=top_k(0.01),pull=bf16", one of both, or none for neither. What the text does not name
-/// stays as in `present`. The error lists the codecs.
+/// A list such as "push=top_k(0.01),pull=bf16", or none. Codecs that a list does not name stay
+/// as in `present`. The error lists the codecs.
 Expected<plan::Compression> parse_compression(const std::string& text,
                                               const plan::Compression& present);
 std::string text_of(const plan::Compression& compression);

@@ -72,6 +72,7 @@ void add_training_flags(CLI::App& app, Flags& flags, const Plan& plan) {
   training.list_setting("fine_tuning.init_map", flags.init_map);
   training.add_flag("--init-partial", flags.init_partial,
                     plan::help_of_flag(plan::setting("fine_tuning.partial")));
+  training.setting("precision", flags.precision, plan.precision);
   training.setting("fine_tuning.freeze", flags.freeze, plan.fine_tuning.freeze);
   training.setting("seed", flags.seed, plan.seed);
 }
@@ -256,6 +257,7 @@ Status apply_training(const Flags& flags, Plan& plan) {
   take(plan.init_from, flags.init);
   if (!flags.init_map.empty()) plan.fine_tuning.init_map = join(flags.init_map, ",");
   if (flags.init_partial) plan.fine_tuning.partial = true;
+  take(plan.precision, flags.precision);
   take(plan.fine_tuning.freeze, flags.freeze);
   if (plan.fine_tuning.freeze == "none") plan.fine_tuning.freeze.clear();
   return apply_data(flags.data, plan.data);

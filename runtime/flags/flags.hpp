@@ -21,7 +21,7 @@ struct Flags {
   std::optional<double> epochs, seconds, accuracy, learning_rate, weight_decay, clip_norm,
       clip_value, warmup, warmup_start, evaluate_every;
   std::optional<std::string> staleness, compress, balance, optimizer, lr_schedule, augment, init,
-      freeze, device;
+      freeze, precision, device;
   std::optional<std::string> checkpoint_every, checkpoint_dir, resume;
   std::optional<std::uint32_t> keep;
   std::vector<std::string> slow, faults, init_map;

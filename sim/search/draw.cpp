@@ -21,6 +21,7 @@ constexpr std::uint64_t kClusterStream = 0x6e6f6465;
 constexpr std::uint64_t kOrderStream = 0x6f726465;
 constexpr std::uint64_t kStandbyStream = 0x73746279;
 constexpr std::uint64_t kCodecStream = 0x636f6463;
+constexpr std::uint64_t kPrecisionStream = 0x70726563;
 
 class Draw {
  public:
@@ -40,6 +41,7 @@ class Draw {
     pipelines();
     limit_norm();
     codecs();
+    precisions();
     data();
     world();
     stragglers();
@@ -112,14 +114,28 @@ class Draw {
   }
   void codecs() {
     Rng rng = Rng::stream(plan_.seed, kCodecStream);
+    const bool by_rounds = std::holds_alternative<plan::Bsp>(plan_.consistency);
+    const bool drops = std::holds_alternative<plan::Backup>(plan_.consistency) ||
+                       (plan_.optimizer.clip_norm > 0 && !by_rounds) ||
+                       plan_.optimizer.clip_value > 0;  // a part of a push
+    if (drops) plan_.compress.push = plan::NoCodec{};
+    if (plan_.pipeline.stages == 1)
+      plan_.compress.activations = plan_.compress.activation_gradients = plan::NoCodec{};
     if (plan_.compress != plan::Compression{} || !rng.one_in(4)) return;
     const plan::Codec push[] = {plan::NoCodec{}, plan::Bf16{},      plan::Int8{},
                                 plan::Int4{},    plan::TwoBit{},    plan::OneBit{},
                                 plan::TopK{0.1}, plan::RandomK{0.1}};
-    const plan::Codec pull[] = {plan::NoCodec{}, plan::Bf16{}, plan::Fp16{}, plan::Int8{}};
-    if (!std::holds_alternative<plan::Backup>(plan_.consistency))
-      plan_.compress.push = push[rng.below(std::size(push))];
+    // fp16 ends at 65,504, which the weights of drawn models exceed.
+    const plan::Codec pull[] = {plan::NoCodec{}, plan::Bf16{}, plan::Int8{}};
+    if (!drops) plan_.compress.push = push[rng.below(std::size(push))];
     plan_.compress.pull = pull[rng.below(std::size(pull))];
+    if (plan_.pipeline.stages == 1) return;
+    plan_.compress.activations = pull[rng.below(std::size(pull))];
+    plan_.compress.activation_gradients = pull[rng.below(std::size(pull))];
+  }
+  void precisions() {
+    Rng rng = Rng::stream(plan_.seed, kPrecisionStream);
+    if (rng.one_in(4)) plan_.precision = rng.one_in(2) ? "bf16" : "bf16,0=fp32";
   }
   void cluster() {
     Rng rng = Rng::stream(plan_.seed, kClusterStream);

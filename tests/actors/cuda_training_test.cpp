@@ -45,8 +45,8 @@ std::vector<float> trained(Plan plan, const std::string& device) {
   return floats_of(host.run().weights);
 }
 
-/// Trains the plan on the processor, on the GPU, and on both.
-void compare(const Plan& plan) {
+/// Trains the plan on the processor, on the GPU, and on both; weights may differ by `tolerance`.
+void compare(const Plan& plan, double tolerance = 1e-4) {
   if (const auto why = cuda_unavailable(); !why.empty()) {
     WARN("no GPU: " << why);
     return;
@@ -62,7 +62,7 @@ void compare(const Plan& plan) {
       worst = std::max(worst, static_cast<double>(std::abs(found[i] - expected[i])));
     }
     CAPTURE(device);
-    CHECK(worst < 1e-4);
+    CHECK(worst < tolerance);
   }
 }
 
@@ -78,6 +78,15 @@ TEST_CASE("a transformer gets the same weights on a GPU as on the processor", "[
   plan.batch = 4;
   plan.evaluate_every = 1;
   compare(plan);
+}
+
+TEST_CASE("networks in bf16 get the same weights on a GPU as on the processor", "[cuda]") {
+  for (Plan plan : {conv_plan(), text_plan()}) {
+    plan.precision = "bf16";
+    plan.workers = 2;
+    plan.batch = 4;
+    compare(plan, 1e-2);  // sums that differ in their last bits can round to another bf16
+  }
 }
 
 TEST_CASE("stages get the same weights on a GPU, on the processor, and on both", "[cuda]") {

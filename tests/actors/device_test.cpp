@@ -68,6 +68,11 @@ Plan image_plan() {
   return plan;
 }
 
+Plan in_bf16(Plan plan) {
+  plan.precision = "bf16";
+  return plan;
+}
+
 const std::vector<std::string> kPlacements = {
     "cuda:90",
     "workers=cuda:90",
@@ -88,7 +93,8 @@ const std::vector<std::string> kStagePlacements = {
 }  // namespace
 
 TEST_CASE("the devices of workers and shards do not change the weights") {
-  for (Plan plan : {tiny_plan(), image_plan(), text_plan()}) {
+  for (Plan plan :
+       {tiny_plan(), image_plan(), text_plan(), in_bf16(image_plan()), in_bf16(text_plan())}) {
     plan.consistency = plan::Bsp{};
     for (const bool divided : {false, true}) {
       plan.batch = divided ? 4 : 2;
@@ -104,7 +110,7 @@ TEST_CASE("the devices of workers and shards do not change the weights") {
 }
 
 TEST_CASE("the devices of stages do not change the weights") {
-  for (Plan plan : {tiny_plan(), image_plan(), text_plan()}) {
+  for (Plan plan : {tiny_plan(), image_plan(), text_plan(), in_bf16(text_plan())}) {
     plan.consistency = plan::Bsp{};
     plan.pipeline.stages = 2;
     plan.workers = 4;
@@ -125,7 +131,7 @@ TEST_CASE("the devices of stages do not change the weights") {
 }
 
 TEST_CASE("a stage on a GPU trains with the weight versions of its schedule's table") {
-  Plan plan = image_plan();
+  Plan plan = in_bf16(image_plan());
   plan.consistency = plan::Ssp{3};
   plan.pipeline.stages = 3;
   plan.workers = 3;
@@ -167,6 +173,23 @@ TEST_CASE("a loss that is not finite is detected on a GPU too") {
   const RunTotals totals = TestHost(job, 1).run();
   CHECK(totals.end.reason == msg::RunEnded::Reason::failed);
   CHECK(totals.end.text.find("layer") != std::string::npos);
+}
+
+TEST_CASE("codecs encode what is on GPUs, and give the weights of the processor to rounding") {
+  for (const plan::Codec& push : {plan::Codec{plan::Int8{}}, plan::Codec{plan::OneBit{}}}) {
+    Plan plan = image_plan();
+    plan.optimizer = {0.01, 0, plan::Sgd{}};
+    plan.compress = {push, plan::Bf16{}};
+    const auto on_processor = train(plan, "cpu", 1);
+    REQUIRE_FALSE(on_processor.empty());
+    for (const auto& device : kPlacements) {
+      INFO(device);
+      const auto weights = train(plan, device, 2);
+      REQUIRE(weights.size() == on_processor.size());
+      for (std::size_t i = 0; i < weights.size(); ++i)
+        CHECK(std::abs(weights[i] - on_processor[i]) < 1e-2 * (1 + std::abs(on_processor[i])));
+    }
+  }
 }
 
 TEST_CASE("a missing device is refused before the run starts") {

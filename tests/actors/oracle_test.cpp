@@ -145,6 +145,70 @@ TEST_CASE("bsp with N workers equals one worker with N micro-batches, bit for bi
   }
 }
 
+TEST_CASE("bf16 rounds the same for every number of workers, and stays close to fp32") {
+  for (Plan plan : {bsp_plan(3, 4), text_plan()}) {
+    plan.workers = 3;
+    plan.batch = 4;
+    const auto exact = weights_of(run_plan(plan, 1));
+    plan.precision = "bf16";
+    const auto rounded = weights_of(run_plan(plan, 1));
+    Plan one = plan;
+    one.workers = 1;
+    one.batch = 12;
+    one.micro_batches = 3;
+    CHECK(same_bits(rounded, weights_of(run_plan(one, 1))));
+    CHECK_FALSE(same_bits(rounded, exact));
+    REQUIRE(rounded.size() == exact.size());
+    for (std::size_t i = 0; i < exact.size(); ++i)
+      CHECK(std::abs(rounded[i] - exact[i]) < 0.02 * (1 + std::abs(exact[i])));
+  }
+}
+
+TEST_CASE("with codecs of pushes and pulls, bsp does not depend on the interleaving") {
+  Plan plan = bsp_plan(3, 4);
+  plan.stop.epochs = 6;
+  const auto exact = weights_of(run_plan(plan, 1));
+  for (const auto& push : {plan::Codec(plan::Bf16{}), plan::Codec(plan::Int8{}),
+                           plan::Codec(plan::OneBit{}), plan::Codec(plan::TopK{0.5})}) {
+    plan.compress = {.push = push, .pull = plan::Bf16{}};
+    const auto weights = weights_of(run_plan(plan, 1));
+    for (std::uint64_t interleaving = 2; interleaving < 5; ++interleaving)
+      CHECK(same_bits(weights, weights_of(run_plan(plan, interleaving))));
+    CHECK_FALSE(same_bits(weights, exact));
+    REQUIRE(weights.size() == exact.size());
+    if (id_of(push) > CodecId::int8) continue;
+    for (std::size_t i = 0; i < exact.size(); ++i)
+      CHECK(std::abs(weights[i] - exact[i]) < 0.1 * (1 + std::abs(exact[i])));
+  }
+}
+
+TEST_CASE("stages that send each other encodings train nearly the same weights") {
+  for (Plan plan : {bsp_plan(2, 4), text_plan()}) {
+    plan.workers = plan.pipeline.stages = 2;
+    plan.batch = 4;
+    plan.micro_batches = 2;
+    const auto exact = weights_of(run_plan(plan, 1));
+    for (const auto& codec : {plan::Codec(plan::Bf16{}), plan::Codec(plan::Int8{})}) {
+      plan.compress = {.activations = codec, .activation_gradients = codec};
+      const auto weights = weights_of(run_plan(plan, 1));
+      CHECK(same_bits(weights, weights_of(run_plan(plan, 2))));
+      CHECK_FALSE(same_bits(weights, exact));
+      REQUIRE(weights.size() == exact.size());
+      for (std::size_t i = 0; i < exact.size(); ++i)
+        CHECK(std::abs(weights[i] - exact[i]) < 0.05 * (1 + std::abs(exact[i])));
+    }
+  }
+}
+
+TEST_CASE("precisions of single layers: fp32 in all layers is fp32") {
+  Plan plan = bsp_plan(2, 4);
+  const auto exact = weights_of(run_plan(plan, 1));
+  plan.precision = "bf16,0-4=fp32";
+  CHECK(same_bits(exact, weights_of(run_plan(plan, 1))));
+  plan.precision = "bf16,0=fp32";
+  CHECK_FALSE(same_bits(exact, weights_of(run_plan(plan, 1))));
+}
+
 TEST_CASE("with tied weights, bsp with N workers equals one worker with N micro-batches") {
   const auto plan_of = [](std::uint32_t workers, std::uint32_t batch) {
     Plan plan = text_plan();

@@ -18,15 +18,21 @@ Blob gradient_of(const Job& job, BlockId block, std::uint64_t seed) {
   Rng rng(seed);
   const std::int64_t floats = job.layout->block(block).floats;
   Blob gradient = Blob::floats(floats);
+  // Each element has its own mean, so that errors that are not fed back grow with each push.
   for (std::int64_t i = 0; i < floats; ++i)
-    gradient.mutable_floats()[i] = static_cast<float>(rng.uniform() - 0.5);
+    gradient.mutable_floats()[i] =
+        static_cast<float>(rng.uniform() - 0.5 + 0.25 * static_cast<double>(i % 5 - 2));
+  zero_padding(*job.model, job.layout->block(block), gradient.mutable_floats());
   return gradient;
 }
 
 }  // namespace
 
 TEST_CASE("decoded pushes and the residual sum up to the gradients, for each block") {
-  const auto codec = GENERATE(int8(), int4(), one_bit(), top_k(0.1), random_k(0.2), two_bit(0.4));
+  using Case = std::pair<plan::Codec, double>;  // the largest residual of an element
+  const auto [codec, most] =
+      GENERATE(Case{int8(), 0.02}, Case{int4(), 0.2}, Case{one_bit(), 40}, Case{top_k(0.1), 40},
+               Case{random_k(0.2), 40}, Case{two_bit(0.8), 40});
   const auto job = job_with(codec);
   PushEncoder encoder(job, WorkerId(0));
   for (const Block& block : job->layout->blocks()) {
@@ -43,11 +49,50 @@ TEST_CASE("decoded pushes and the residual sum up to the gradients, for each blo
       REQUIRE(job->push_codec->check(data.data.bytes(), count));
       std::vector<float> values(count);
       job->push_codec->decode(data.data.bytes(), values);
+      zero_padding(*job->model, block, values.data());  // as a shard does
       for (std::size_t i = 0; i < count; ++i) received[i] += values[i];
     }
-    // What is missing is the residual, which does not grow with the number of pushes.
-    for (std::size_t i = 0; i < count; ++i) CHECK(std::abs(given[i] - received[i]) < 20);
+    // The difference is the residual, which does not grow with the number of pushes.
+    for (std::size_t i = 0; i < count; ++i) CHECK(std::abs(given[i] - received[i]) < most);
   }
+}
+
+TEST_CASE("with momentum, sparse pushes carry velocities, which start again when they are sent") {
+  Plan plan = tiny_plan();
+  plan.compress.push = top_k(0.1);
+  plan.optimizer = {0.05, 0.01, plan::Momentum{0.5}};
+  const auto job = job_of(plan);
+  CHECK(job->optimizer->name() == "sgd");
+  CHECK(shard_optimizer(plan).weight_decay == Approx(0.02));
+  PushEncoder encoder(job, WorkerId(0));
+  const Block& block = job->layout->block(BlockId(0));
+  const auto count = static_cast<std::size_t>(block.floats);
+  std::vector<float> velocity(count), collected(count);
+  int sent = 0;
+  for (std::int64_t iteration = 0; iteration < 50; ++iteration) {
+    Blob gradient = gradient_of(*job, block.id, static_cast<std::uint64_t>(iteration));
+    for (std::size_t i = 0; i < count; ++i) {
+      velocity[i] = gradient.as_floats()[i] + 0.5f * velocity[i];
+      collected[i] += velocity[i];
+    }
+    const auto data =
+        encoder.encode(block.id, Version(0), Iteration(iteration), std::move(gradient));
+    std::vector<float> values(count);
+    job->push_codec->decode(data.data.bytes(), values);
+    for (std::size_t i = 0; i < count; ++i) {
+      if (values[i] == 0) continue;
+      CHECK(values[i] == Approx(collected[i]));
+      velocity[i] = collected[i] = 0;
+      ++sent;
+    }
+  }
+  CHECK(sent >= 50);
+  // Other codecs and optimizers leave the momentum to the shards.
+  plan.compress.push = int8();
+  CHECK(job_of(plan)->optimizer->name() == "momentum");
+  plan.compress.push = top_k(0.1);
+  plan.optimizer.kind = plan::Nesterov{};
+  CHECK(job_of(plan)->optimizer->name() == "nesterov");
 }
 
 TEST_CASE("a gradient that others hold stays as it is") {
@@ -80,6 +125,28 @@ TEST_CASE("codecs that do not fit a run are refused") {
           plan.compress.push = int8();
           plan.consistency = plan::Backup{1};
         }).starts_with("compress.push: "));
+  CHECK(refused([](Plan& plan) {
+          plan.compress.push = int8();
+          plan.optimizer.clip_norm = 1;
+        }).starts_with("compress.push: pushes carry earlier residuals"));
+  CHECK(refused([](Plan& plan) {
+          plan.compress.push = int8();
+          plan.consistency = plan::Bsp{};
+          plan.optimizer.clip_norm = 1;
+        }) == "");
+  CHECK(refused([](Plan& plan) {
+          plan.compress.push = int8();
+          plan.optimizer.clip_value = 1;
+        }).starts_with("compress.push: pushes carry earlier residuals"));
+  CHECK(refused([](Plan& plan) {
+          plan.compress.push = int8();
+          plan.optimizer.kind = plan::Assign{};
+        }).starts_with("compress.push: sum, assign"));
+  CHECK(refused([](Plan& plan) {
+          plan.workers = plan.pipeline.stages = 2;
+          plan.batch = 4;
+          plan.compress.activations = one_bit();
+        }).starts_with("compress.activations: one_bit loses too much"));
 }
 
 }  // namespace leeway::test

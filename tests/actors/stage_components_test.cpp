@@ -112,7 +112,7 @@ TEST_CASE("with several chunks the first and the last stage are neighbours") {
 TEST_CASE("inputs keep a valid tensor until it is used, and ignore a repeated one") {
   const auto job = pipeline_job();
   const StagePosition middle(job, WorkerId(4));
-  StageInputs inputs(middle);
+  StageInputs inputs(middle, {});
   const MicroBatchKey key{Iteration(5), 1, 1};
   CHECK_FALSE(inputs.activation(key));
   msg::Activation activation{Iteration(5), 1, 1, tensor({2, 4})};
@@ -135,7 +135,7 @@ TEST_CASE("inputs keep a valid tensor until it is used, and ignore a repeated on
 TEST_CASE("inputs refuse a tensor of another chunk, sender, iteration, micro-batch or shape") {
   const auto job = pipeline_job();
   const StagePosition first(job, WorkerId(3)), middle(job, WorkerId(4));
-  StageInputs inputs(middle), of_first(first);
+  StageInputs inputs(middle, {}), of_first(first, {});
   const auto refusal = [&](Address from, std::uint32_t chunk, std::optional<std::int64_t> samples,
                            const Shape& shape) {
     msg::Activation activation{Iteration(5), 1, chunk, tensor(shape)};
@@ -155,10 +155,33 @@ TEST_CASE("inputs refuse a tensor of another chunk, sender, iteration, micro-bat
   CHECK(of_first.receive(worker(4), gradient, 2).empty());
 }
 
+TEST_CASE("inputs decode what the codecs of the plan encode, and refuse anything else") {
+  const auto job = pipeline_job();
+  const StagePosition middle(job, WorkerId(4));
+  StageInputs inputs(middle, {.activations = plan::Bf16{}});
+  const TensorCodec bf16((plan::Codec(plan::Bf16{}))), int8((plan::Codec(plan::Int8{})));
+  const auto refusal = [&](std::uint32_t micro_batch, msg::StageTensor sent) {
+    msg::Activation activation{Iteration(5), micro_batch, 1, std::move(sent)};
+    return inputs.receive(worker(3), activation, 2);
+  };
+  Blob values = Blob::floats(8);
+  for (int i = 0; i < 8; ++i) values.mutable_floats()[i] = 0.25f * static_cast<float>(i);  // exact
+  CHECK(refusal(0, bf16.encode({2, 4}, values)).empty());
+  const Blob* const kept = inputs.activation({Iteration(5), 0, 1});
+  REQUIRE(kept);
+  CHECK(std::equal(values.as_floats(), values.as_floats() + 8, kept->as_floats()));
+  CHECK_THAT(refusal(1, {DType::f32, {2, 4}, values}), Contains("encoding that the plan does not"));
+  CHECK_THAT(refusal(1, int8.encode({2, 4}, values)), Contains("encoding that the plan does not"));
+  msg::StageTensor short_one = bf16.encode({2, 4}, values);
+  short_one.data = Blob::allocate(15);
+  CHECK_THAT(refusal(1, short_one), Contains("found 15"));
+  CHECK_FALSE(inputs.activation({Iteration(5), 1, 1}));
+}
+
 TEST_CASE("inputs discard the tensors of earlier iterations") {
   const auto job = pipeline_job();
   const StagePosition middle(job, WorkerId(4));
-  StageInputs inputs(middle);
+  StageInputs inputs(middle, {});
   for (const int iteration : {4, 5}) {
     msg::Activation activation{Iteration(iteration), 2, 1, tensor({2, 4})};
     REQUIRE(inputs.receive(worker(3), activation, 2).empty());
@@ -173,7 +196,7 @@ TEST_CASE("inputs discard the tensors of earlier iterations") {
 TEST_CASE("a middle stage sends to both neighbours, in its session") {
   const auto job = pipeline_job();
   const StagePosition middle(job, WorkerId(4));
-  StageSender sender(middle);
+  StageSender sender(middle, {});
   RecordingOutbox out;
   sender.begin(Session(7));
   sender.send_mini_batch(Iteration(5), leased(6), out);
@@ -205,7 +228,7 @@ TEST_CASE("the first stage sends no gradient, and the last no activation") {
   const auto job = pipeline_job();
   const StagePosition first(job, WorkerId(3)), last(job, WorkerId(5));
   RecordingOutbox out;
-  const StageSender of_first(first), of_last(last);
+  const StageSender of_first(first, {}), of_last(last, {});
   of_first.send_given_up(Iteration(1), out);
   of_first.send_gradient({Iteration(1), 0, 0}, 2, {}, Clock(0), out);
   of_last.send_mini_batch(Iteration(1), leased(6), out);
@@ -381,7 +404,7 @@ TEST_CASE("the norm of a pipeline passes from the last stage to the first, and b
   };
   struct One {
     One(const std::shared_ptr<const Job>& job, std::uint32_t stage)
-        : position(job, WorkerId(stage)), sender(position), norms(position, sender, 2) {}
+        : position(job, WorkerId(stage)), sender(position, {}), norms(position, sender, 2) {}
     StagePosition position;
     StageSender sender;
     StageNorms norms;

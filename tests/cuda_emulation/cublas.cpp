@@ -1,5 +1,7 @@
 #include <algorithm>
+#include <vector>
 
+#include "kernels/convert_formulas.hpp"
 #include "tests/cuda_emulation/cublas_v2.h"
 
 struct EmulatedBlas {};
@@ -55,4 +57,37 @@ cublasStatus_t cublasSgemm_64(cublasHandle_t, cublasOperation_t op_a, cublasOper
       result = static_cast<float>(static_cast<double>(*alpha) * sum + before);
     }
   return CUBLAS_STATUS_SUCCESS;
+}
+
+namespace {
+
+/// A matrix by columns, as floats.
+std::vector<float> floats_of(const void* matrix, cudaDataType type, std::int64_t rows,
+                             std::int64_t columns, std::int64_t leading) {
+  std::vector<float> floats(static_cast<std::size_t>(leading * columns));
+  for (std::int64_t column = 0; column < columns; ++column)
+    for (std::int64_t i = column * leading; i < column * leading + rows; ++i)
+      floats[static_cast<std::size_t>(i)] =
+          type == CUDA_R_32F
+              ? static_cast<const float*>(matrix)[i]
+              : leeway::kernels::to_float(static_cast<const leeway::kernels::Bf16*>(matrix)[i]);
+  return floats;
+}
+
+}  // namespace
+
+cublasStatus_t cublasGemmEx_64(cublasHandle_t handle, cublasOperation_t op_a,
+                               cublasOperation_t op_b, std::int64_t m, std::int64_t n,
+                               std::int64_t k, const void* alpha, const void* a,
+                               cudaDataType a_type, std::int64_t lda, const void* b,
+                               cudaDataType b_type, std::int64_t ldb, const void* beta, void* c,
+                               cudaDataType c_type, std::int64_t ldc, cublasComputeType_t,
+                               cublasGemmAlgo_t) {
+  if (a_type != b_type || c_type != CUDA_R_32F) return CUBLAS_STATUS_INVALID_VALUE;
+  const bool transpose_a = op_a == CUBLAS_OP_T, transpose_b = op_b == CUBLAS_OP_T;
+  const auto wide_a = floats_of(a, a_type, transpose_a ? k : m, transpose_a ? m : k, lda);
+  const auto wide_b = floats_of(b, b_type, transpose_b ? n : k, transpose_b ? k : n, ldb);
+  return cublasSgemm_64(handle, op_a, op_b, m, n, k, static_cast<const float*>(alpha),
+                        wide_a.data(), lda, wide_b.data(), ldb, static_cast<const float*>(beta),
+                        static_cast<float*>(c), ldc);
 }

@@ -89,6 +89,33 @@ TEST_CASE("conv2d equals its definition, with whole and with split parameters", 
   });
 }
 
+TEST_CASE("conv2d in bf16 equals fp32 with rounded operands", "[conv2d]") {
+  for_each_executor([](Executor& executor) {
+    Rng rng(7);
+    for (auto shape : conv2d_cases()) {
+      const bool small_groups =
+          shape.groups > 1 && shape.channels * shape.outputs / (shape.groups * shape.groups) <= 64;
+      if (small_groups && executor.device().kind == Device::Kind::cuda) continue;  // in fp32
+      CAPTURE(describe(shape));
+      shape.precision = Precision::bf16;
+      const Example e(shape, rng);
+      const Doubles x = to_doubles(rounded_to_bf16(e.x));
+      const Doubles weight = to_doubles(rounded_to_bf16(e.weight));
+      const auto y = reference::conv2d_forward(x, weight, to_doubles(e.bias), shape);
+      const auto g =
+          reference::conv2d_backward(to_doubles(rounded_to_bf16(e.dy)), x, weight, shape);
+      const auto exact = reference::conv2d_backward(to_doubles(e.dy), x, weight, shape);
+      for (Rng* split : {static_cast<Rng*>(nullptr), &rng}) {
+        REQUIRE(worst_error(forward(executor, e, true, split), y) < 1e-4);
+        const Gradients got = backward(executor, e, true, true, split);
+        REQUIRE(worst_error(got.dx, g.dx) < 1e-4);
+        REQUIRE(worst_error(got.dweight, g.dweight) < 1e-4);  // tensor cores truncate their sums
+        REQUIRE(worst_error(got.dbias, exact.dbias) < 3e-5);
+      }
+    }
+  });
+}
+
 TEST_CASE("conv2d works without a bias and skips gradients that are not requested", "[conv2d]") {
   for_each_executor([](Executor& executor) {
     Rng rng(2);

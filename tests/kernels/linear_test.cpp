@@ -46,7 +46,7 @@ struct Example {
 /// Compares forward and backward with the reference. Parameters and gradients are split by `rng`,
 /// or whole if it is null.
 void require_right(const Example& e, Rng* rng) {
-  const auto [batch, inputs, outputs] = e.shape;
+  const auto [batch, inputs, outputs, precision] = e.shape;
   const auto weight = RandomSlices<const float>::of(e.weight, outputs, inputs, rng);
   const auto bias = RandomSlices<const float>::of(e.bias, outputs, 1, rng);
   const auto dweight = RandomSlices<float>::of(poisoned(outputs * inputs), outputs, inputs, rng);

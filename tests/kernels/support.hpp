@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/rng.hpp"
+#include "kernels/convert.hpp"
 #include "tensor/tensor.hpp"
 
 namespace leeway::test {
@@ -22,6 +23,16 @@ inline Floats random_floats(Rng& rng, std::int64_t count, double scale = 1) {
 /// NaN in all elements, which reveals elements that a kernel does not write.
 inline Floats poisoned(std::int64_t count) {
   return Floats(static_cast<std::size_t>(count), std::numeric_limits<float>::quiet_NaN());
+}
+
+/// The values, rounded to bf16.
+inline Floats rounded_to_bf16(const Floats& values) {
+  Floats rounded(values.size());
+  std::vector<std::uint16_t> narrow(values.size());
+  const auto count = static_cast<std::int64_t>(values.size());
+  kernels::convert(narrow.data(), DType::bf16, values.data(), DType::f32, count);
+  kernels::convert(rounded.data(), DType::f32, narrow.data(), DType::bf16, count);
+  return rounded;
 }
 
 /// The largest |a - b| / (1 + |b|); infinite if the sizes differ or an element is NaN.

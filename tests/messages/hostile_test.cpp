@@ -48,14 +48,15 @@ bool holds(const Duration& duration) {
 }
 template <>
 bool holds(const msg::StageTensor& tensor) {
+  // The receiver checks the bytes of an encoding.
+  if (tensor.codec != CodecId::none) return tensor.dtype == DType::f32;
   return static_cast<std::size_t>(tensor.shape.count()) * size_of(tensor.dtype) <=
          tensor.data.size();
 }
 template <>
 bool holds(const msg::BlockData& block) {
-  // The receiver checks the bytes of an encoding.
-  const bool fits = !block.data || block.codec != CodecId::none ||
-                    holds(msg::StageTensor{block.dtype, block.shape, block.data});
+  const bool fits =
+      !block.data || holds(msg::StageTensor{block.dtype, block.shape, block.data, block.codec});
   return holds(block.version) && block.block.value() < limits::kMaxBlocks && fits;
 }
 template <class T>

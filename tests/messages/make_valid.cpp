@@ -30,6 +30,11 @@ void make_valid(msg::SnapshotState& message) {
   remove_empty(message.blocks);
 }
 
+void make_valid(msg::StoredBlock& message) {
+  message.weights.codec = CodecId::none;
+  for (auto& slot : message.slots) slot.codec = CodecId::none;
+}
+
 void make_valid(msg::Lease& message) {
   message.end = std::max(message.begin, message.end);
 }

@@ -390,7 +390,7 @@ TEST_CASE("the first unknown kind and enum value of a message are refused by nam
         "stragglers[0] is of the unknown kind 10", "stragglers[1].pauses is of the unknown kind 2",
         "faults[0] is of the unknown kind 13", "faults[0].at is of the unknown kind 2",
         "balance has the unknown value 2", "host is of the unknown kind 2",
-        "host.simulated.nodes has the unknown value 2"})
+        "host.simulated.nodes has the unknown value 3"})
     CHECK_THAT(errors, Contains(concat("plan: ", error, '\n')));
 }
 

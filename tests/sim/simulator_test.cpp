@@ -122,14 +122,16 @@ World exact_world() {
   return world;
 }
 
-Instant last_of_two(World::Nodes nodes, std::uint32_t cores) {
+/// When both worker 0 and `other` have computed.
+Instant last_of_two(World::Nodes nodes, std::uint32_t cores,
+                    Address other = address_of(WorkerId(1))) {
   World world = exact_world();
   world.nodes = nodes;
   world.cores = cores;
   Simulator simulator({.world = world});
   const auto a = std::make_shared<Computer>(), b = std::make_shared<Computer>();
   simulator.add(address_of(WorkerId(0)), a);
-  simulator.add(address_of(WorkerId(1)), b);
+  simulator.add(other, b);
   simulator.start();
   while (simulator.step()) {
   }
@@ -238,6 +240,9 @@ TEST_CASE("computations share the cores of their node") {
   CHECK(last_of_two(World::Nodes::one, 1) == Instant{} + milliseconds(2));
   CHECK(last_of_two(World::Nodes::one, 2) == Instant{} + milliseconds(1));
   CHECK(last_of_two(World::Nodes::one_each, 1) == Instant{} + milliseconds(1));
+  CHECK(last_of_two(World::Nodes::pairs, 1) == Instant{} + milliseconds(1));
+  CHECK(last_of_two(World::Nodes::pairs, 1, address_of(ShardId(1))) == Instant{} + milliseconds(1));
+  CHECK(last_of_two(World::Nodes::pairs, 1, address_of(ShardId(0))) == Instant{} + milliseconds(2));
 }
 
 TEST_CASE("an actor that throws ends, and its watchers notice after the detection time") {

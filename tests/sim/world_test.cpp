@@ -54,6 +54,7 @@ TEST_CASE("invalid settings are refused with the valid values") {
   CHECK_THAT(refusal("speed=0"), Contains("above 0"));
   CHECK_THAT(refusal("noise=100%"), Contains("below 1"));
   CHECK_THAT(refusal("nodes=two"), Contains("each"));
+  CHECK(World(*parse_world("nodes=pairs")).nodes == World::Nodes::pairs);
   CHECK_THAT(refusal("link=fast"), Contains("Gbit/s"));
   CHECK_THAT(refusal("cores=2,"), Contains("name=value"));
   CHECK(refusal("link=0") == "");

@@ -219,6 +219,27 @@ class QueuedGpu final : public FakeGpu {
       cpu.linear_backward(dx, dw, db, dy, x, w, shape);
     });
   }
+  kernels::PackForm linear_bf16_form(const kernels::LinearShape& shape) override {
+    return kernels::linear_bf16_form(shape);
+  }
+  void linear_bf16_pack(std::byte* packed, kernels::ConstSlices weight,
+                        const kernels::LinearShape& shape) override {
+    queue_.add([=, w = kept(weight)](Executor& cpu) { cpu.linear_bf16_pack(packed, w, shape); });
+  }
+  std::size_t linear_bf16_scratch_bytes(const kernels::LinearShape& shape) override {
+    return kernels::linear_bf16_scratch_bytes(shape);
+  }
+  void linear_bf16_forward(float* y, const float* x, const std::byte* packed, const float* bias,
+                           std::byte* scratch, const kernels::LinearShape& shape) override {
+    queue_.add([=](Executor& cpu) { cpu.linear_bf16_forward(y, x, packed, bias, scratch, shape); });
+  }
+  void linear_bf16_backward(float* dx, kernels::Slices dweight, float* dbias, const float* dy,
+                            const float* x, const std::byte* packed, std::byte* scratch,
+                            const kernels::LinearShape& shape) override {
+    queue_.add([=, dw = kept(dweight)](Executor& cpu) {
+      cpu.linear_bf16_backward(dx, dw, dbias, dy, x, packed, scratch, shape);
+    });
+  }
   kernels::PackForm conv2d_form(const kernels::Conv2dShape& shape,
                                 kernels::ConvPass pass) override {
     return facts_of(shape).form[pass == kernels::ConvPass::forward ? 0 : 1];

@@ -1,0 +1,142 @@
+// Bytes and time of one bsp round, beside a ring all-reduce of the same gradient: simulated nodes,
+// of which each has a worker, and with `pairs` also a shard.
+//
+//   allreduce_bench [--workers 8,32,128] [--world link=10,latency=50us] [--rounds 4]
+//
+// "sent" are the bytes that the busiest node sends in a round, relative to the gradient; every
+// message counts with its header. The model has 1,024 layers of 128 x 128 weights, 64 MiB. The ring
+// is computed: 2 (N - 1) steps, each of which sends 1/N of the gradient to the next node (Patarasu
+// and Yuan, J. Parallel Distrib. Comput. 2009). Computing takes no time in either.
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <map>
+
+#include "models/datasets/load.hpp"
+#include "sim/simulation.hpp"
+#include "sim/world.hpp"
+
+namespace {
+
+using namespace leeway;
+
+constexpr std::int64_t kLayers = 1024, kWidth = 128;
+constexpr double kGradientBytes = kLayers * kWidth * kWidth * sizeof(float);
+
+class Blank final : public Dataset {
+ public:
+  std::int64_t size() const override { return 1 << 20; }
+  Shape sample_shape() const override { return {kWidth}; }
+  int classes() const override { return kWidth; }
+  std::int64_t target_count() const override { return 0; }
+  void gather(std::span<const std::int64_t> samples, float* x, std::int32_t* labels,
+              float*) const override {
+    std::fill_n(x, samples.size() * kWidth, 0.0f);
+    std::fill_n(labels, samples.size(), 0);
+  }
+};
+
+/// Bytes that workers and shards send to other nodes.
+class Counter final : public sim::Observer {
+ public:
+  explicit Counter(bool pairs) : pairs_(pairs) {}
+  void on_sent(Instant, const sim::Letter& letter) override {
+    const Address from = letter.from(), to = letter.to();
+    if (!counts(from) || !counts(to) || (pairs_ && from.index == to.index)) return;
+    std::uint64_t bytes = letter.message().header().size_bytes();
+    for (const Blob& blob : letter.message().blobs()) bytes += blob.size();
+    sent[from] += bytes;
+  }
+  /// Of the busiest node.
+  double most() const {
+    std::map<std::uint32_t, std::uint64_t> of_pair;
+    std::uint64_t most = 0;
+    for (const auto& [address, bytes] : sent)
+      most = std::max(most, pairs_ ? of_pair[address.index] += bytes : bytes);
+    return static_cast<double>(most);
+  }
+
+ private:
+  static bool counts(Address actor) {
+    return actor.kind == RoleKind::worker || actor.kind == RoleKind::shard;
+  }
+  bool pairs_;
+  std::map<Address, std::uint64_t> sent;
+};
+
+struct Round {
+  double sent = 0;  // gradients
+  double seconds = 0;
+};
+
+Round simulate(std::uint32_t workers, std::uint32_t shards, bool pairs, std::int64_t rounds,
+               plan::World world) {
+  Plan plan;
+  plan.name = "allreduce-bench";
+  plan.data = plan::CustomData{"blank"};
+  plan.model.assign(kLayers, plan::Linear{.outputs = kWidth, .bias = false});
+  plan.optimizer = {0.01, 0, plan::Sgd{}};
+  plan.consistency = plan::Bsp{};
+  plan.workers = workers;
+  plan.shards = shards;
+  plan.batch = 1;
+  plan.evaluate_every = 0;
+  plan.stop = {.epochs = 0, .iterations = static_cast<std::uint64_t>(rounds * workers)};
+  world.nodes = pairs ? plan::World::Nodes::pairs : plan::World::Nodes::each;
+  plan.simulated = world;
+  auto job = make_job(plan, {std::make_shared<Blank>(), std::make_shared<Blank>()});
+  if (!job) throw std::runtime_error(job.error().text);
+  const auto counter = std::make_shared<Counter>(pairs);
+  sim::Simulation simulation(*job, {}, {.checkers = false, .observers = {counter}});
+  if (const auto stuck = simulation.run(); !stuck.empty()) throw std::runtime_error(stuck);
+  const auto count = static_cast<double>(rounds);
+  return {counter->most() / count / kGradientBytes,
+          (simulation.now() - Instant{}).seconds() / count};
+}
+
+void print(std::uint32_t workers, const char* name, const Round& round, const Round& ring) {
+  std::printf("%8u  %-24s %8.3f %11.1f ms %8.2f\n", workers, name, round.sent, round.seconds * 1e3,
+              round.seconds / ring.seconds);
+  std::fflush(stdout);
+}
+
+void compare(std::uint32_t workers, std::int64_t rounds, const plan::World& world) {
+  const double n = workers, bytes_per_second = world.link * 1e9 / 8;
+  Round ring{2 * (n - 1) / n, 0};
+  ring.seconds =
+      ring.sent * kGradientBytes / bytes_per_second + 2 * (n - 1) * world.latency_us * 1e-6;
+  print(workers, "ring", ring, ring);
+  print(workers, "a shard beside each", simulate(workers, workers, true, rounds, world), ring);
+  for (const std::uint32_t shards : {1u, 8u})
+    print(workers, shards == 1 ? "1 shard" : "8 shards",
+          simulate(workers, shards, false, rounds, world), ring);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::vector<std::uint32_t> workers{8, 32, 128};
+  std::int64_t rounds = 4;
+  plan::World world{.speed = 1e6, .memory = 1e6, .noise = 0, .jitter = 0, .cost_only = true};
+  std::string settings;
+  CLI::App app("Bytes and time of one bsp round, beside a ring all-reduce.");
+  app.add_option("--workers", workers, "numbers of workers, up to 1024")
+      ->delimiter(',')
+      ->check(CLI::Range(2, 1024));
+  app.add_option("--world", settings, "as for --simulate, such as link=1,latency=1ms");
+  app.add_option("--rounds", rounds, "rounds of each run")->check(CLI::Range(1, 1000));
+  CLI11_PARSE(app, argc, argv);
+  try {
+    if (!settings.empty()) {
+      const auto read = sim::parse_world(settings, world);
+      if (!read) throw std::runtime_error(read.error().text);
+      world = *read;
+    }
+    std::printf("gradient %.1f MB, links %.1f Gbit/s, latency %.0f us\n", kGradientBytes * 1e-6,
+                world.link, world.latency_us);
+    std::printf("%8s  %-24s %8s %14s %8s\n", "workers", "", "sent", "round", "by ring");
+    for (const std::uint32_t count : workers) compare(count, rounds, world);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "allreduce_bench: %s\n", error.what());
+    return 1;
+  }
+}

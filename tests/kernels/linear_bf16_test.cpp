@@ -1,0 +1,130 @@
+#include <catch2/catch.hpp>
+
+#include "kernels/threads.hpp"
+#include "tests/kernels/executors.hpp"
+
+using namespace leeway;
+using namespace leeway::test;
+
+namespace {
+
+/// A layer's arrays, on the host.
+struct Example {
+  Example(std::int64_t batch, std::int64_t inputs, std::int64_t outputs, Rng& rng)
+      : shape{batch, inputs, outputs},
+        x(random_floats(rng, batch * inputs)),
+        weight(random_floats(rng, outputs * inputs)),
+        bias(random_floats(rng, outputs)),
+        dy(random_floats(rng, batch * outputs)) {}
+
+  kernels::LinearShape shape;
+  Floats x, weight, bias, dy;
+};
+
+struct Results {
+  Floats y, dx, dweight, dbias;
+};
+
+/// By linear in fp32, on operands that are rounded first.
+Results expected(Executor& executor, const Example& e) {
+  const auto [batch, inputs, outputs, precision] = e.shape;
+  const Array<float> x(executor, rounded_to_bf16(e.x)), dy(executor, rounded_to_bf16(e.dy));
+  const Array<float> exact_dy(executor, e.dy);
+  const SlicedArray<const float> weight(executor, rounded_to_bf16(e.weight), outputs, inputs,
+                                        nullptr);
+  const SlicedArray<const float> bias(executor, e.bias, outputs, 1, nullptr);
+  const SlicedArray<float> dweight(executor, poisoned(outputs * inputs), outputs, inputs, nullptr);
+  const SlicedArray<float> dbias(executor, poisoned(outputs), outputs, 1, nullptr);
+  auto y = Array<float>::poisoned(executor, batch * outputs);
+  auto dx = Array<float>::poisoned(executor, batch * inputs);
+  executor.linear_forward(y.data(), x.data(), weight.slices(), bias.slices(), e.shape);
+  executor.linear_backward(nullptr, dweight.slices(), dbias.slices(), exact_dy.data(), x.data(),
+                           weight.slices(), e.shape);
+  executor.linear_backward(dx.data(), dweight.slices(), {}, dy.data(), x.data(), weight.slices(),
+                           e.shape);
+  return {y.read(), dx.read(), dweight.read(), dbias.read()};
+}
+
+/// What a call computes; each of them must not depend on the others.
+struct Wanted {
+  bool dx = true, parameters = true;
+};
+
+Results found(Executor& executor, const Example& e, Rng* split, Wanted wanted) {
+  const auto [batch, inputs, outputs, precision] = e.shape;
+  const Array<float> x(executor, e.x), dy(executor, e.dy), bias(executor, e.bias);
+  const SlicedArray<const float> weight(executor, e.weight, outputs, inputs, split);
+  const SlicedArray<float> dweight(executor, poisoned(outputs * inputs), outputs, inputs, split);
+  auto packed = Array<std::byte>::poisoned(
+      executor, static_cast<std::int64_t>(executor.linear_bf16_form(e.shape).bytes));
+  auto scratch = Array<std::byte>::poisoned(
+      executor, static_cast<std::int64_t>(executor.linear_bf16_scratch_bytes(e.shape)));
+  auto y = Array<float>::poisoned(executor, batch * outputs);
+  auto dx = Array<float>::poisoned(executor, batch * inputs);
+  auto dbias = Array<float>::poisoned(executor, outputs);
+  executor.linear_bf16_pack(packed.data(), weight.slices(), e.shape);
+  executor.linear_bf16_forward(y.data(), x.data(), packed.data(), bias.data(), scratch.data(),
+                               e.shape);
+  executor.linear_bf16_backward(
+      wanted.dx ? dx.data() : nullptr,
+      wanted.parameters ? dweight.slices() : std::span<const RowSlice<float>>{},
+      wanted.parameters ? dbias.data() : nullptr, dy.data(), x.data(), packed.data(),
+      scratch.data(), e.shape);
+  return {y.read(), dx.read(), dweight.read(), dbias.read()};
+}
+
+}  // namespace
+
+TEST_CASE("linear in bf16 equals fp32 with rounded operands", "[linear]") {
+  kernels::use_one_compute_thread();
+  for_each_executor([](Executor& executor) {
+    Rng rng(3);
+    for (int round = 0; round < 30; ++round) {
+      const auto below = [&](std::uint64_t n) { return static_cast<std::int64_t>(rng.below(n)); };
+      const Example e(below(20), 1 + below(200), 1 + below(60), rng);
+      CAPTURE(e.shape.batch, e.shape.inputs, e.shape.outputs);
+      const Results right = expected(executor, e);
+      for (Rng* split : {static_cast<Rng*>(nullptr), &rng}) {
+        const Results got = found(executor, e, split, {});
+        REQUIRE(worst_error(got.y, right.y) < 1e-4);
+        REQUIRE(worst_error(got.dx, right.dx) < 1e-4);
+        REQUIRE(worst_error(got.dweight, right.dweight) < 1e-4);
+        REQUIRE(worst_error(got.dbias, right.dbias) < 1e-4);
+      }
+      const Results whole = found(executor, e, nullptr, {});
+      REQUIRE(found(executor, e, nullptr, {.parameters = false}).dx == whole.dx);
+      const Results parameters = found(executor, e, nullptr, {.dx = false});
+      REQUIRE(parameters.y == whole.y);
+      REQUIRE(parameters.dweight == whole.dweight);
+      REQUIRE(parameters.dbias == whole.dbias);
+    }
+  });
+}
+
+TEST_CASE("bf16 keeps infinities and NaN of its operands", "[linear]") {
+  for_each_executor([](Executor& executor) {
+    Rng rng(4);
+    Example e(2, 3, 2, rng);
+    e.x[0] = std::numeric_limits<float>::quiet_NaN();
+    e.x[3] = std::numeric_limits<float>::infinity();
+    const Floats y = found(executor, e, nullptr, {}).y;
+    REQUIRE((std::isnan(y[0]) && std::isnan(y[1])));
+    REQUIRE((std::isinf(y[2]) && std::isinf(y[3])));
+  });
+}
+
+TEST_CASE("linear in tf32 equals fp32 to the precision of tf32", "[linear]") {
+  for_each_executor([](Executor& executor) {
+    Rng rng(5);
+    Example e(33, 120, 65, rng);
+    const SlicedArray<const float> weight(executor, e.weight, 65, 120, nullptr);
+    const Array<float> x(executor, e.x);
+    auto exact = Array<float>::poisoned(executor, 33 * 65);
+    auto rounded = Array<float>::poisoned(executor, 33 * 65);
+    executor.linear_forward(exact.data(), x.data(), weight.slices(), {}, e.shape);
+    e.shape.precision = Precision::tf32;
+    executor.linear_forward(rounded.data(), x.data(), weight.slices(), {}, e.shape);
+    REQUIRE(worst_error(rounded.read(), exact.read()) < 0x1p-10 * 10);
+    if (executor.device().kind != Device::Kind::cuda) REQUIRE(rounded.read() == exact.read());
+  });
+}
