@@ -219,8 +219,8 @@ void backward_weight(On on, float* dweight, const void* dy, const Windows& windo
 }
 
 /// dx of these images = col2im of dy times the group's weights.
-void backward_data(On on, float* dx, float* col, const void* dy, const void* w,
-                   std::int64_t images, std::int64_t group, const Conv2dShape& s) {
+void backward_data(On on, float* dx, float* col, const void* dy, const void* w, std::int64_t images,
+                   std::int64_t group, const Conv2dShape& s) {
   const bool plain = windows_are_pixels(s);
   gemm(on,
        {.m = images * out_pixels(s),

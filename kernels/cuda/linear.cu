@@ -15,11 +15,10 @@ void tensor_core_gemm(On on, const GemmShape& s, const float* one, const void* b
                       const float* keep, float* c) {
   const bool rounded = s.precision == Precision::bf16;
   const cudaDataType type = rounded ? CUDA_R_16BF : CUDA_R_32F;
-  LW_CUBLAS(cublasGemmEx_64(on.blas, s.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N,
-                            s.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N, s.n, s.m, s.k, one, b, type,
-                            s.ldb, a, type, s.lda, keep, c, CUDA_R_32F, s.ldc,
-                            rounded ? CUBLAS_COMPUTE_32F : CUBLAS_COMPUTE_32F_FAST_TF32,
-                            CUBLAS_GEMM_DEFAULT));
+  LW_CUBLAS(cublasGemmEx_64(
+      on.blas, s.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N, s.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N,
+      s.n, s.m, s.k, one, b, type, s.ldb, a, type, s.lda, keep, c, CUDA_R_32F, s.ldc,
+      rounded ? CUBLAS_COMPUTE_32F : CUBLAS_COMPUTE_32F_FAST_TF32, CUBLAS_GEMM_DEFAULT));
 }
 
 }  // namespace
