@@ -303,12 +303,13 @@ void Coordinator::handle_outage(const Pair& nodes) {
   }
   if (!norms_) return;
   // Shards that cannot exchange norms can apply no round. Of the two nodes, always the same one
-  // gives up a shard, whichever reports the outage.
+  // gives up a shard, whichever reports the outage: one whose standby is in sync, and not on the
+  // other node, where it has been given up.
   const auto [low, high] = std::minmax(nodes.first, nodes.second);
   for (const auto& [here, there] : {Pair(low, high), Pair(high, low)})
     for (std::uint32_t i = 0; i < placement_.shards.size(); ++i)
       if (placement_.shards[i] == here && placement_.has_shard(there) &&
-          (replicas_.empty() || replicas_[i].in_sync))
+          (replicas_.empty() || (replicas_[i].in_sync && placement_.standbys[i] != there)))
         return site_.report_lost(shard(i), cut_off_reason(shard(i), there, here));
 }
 

@@ -249,6 +249,20 @@ TEST_CASE("a standby that its primary does not hear is reported, unless one of t
   CHECK(program.lost_actors.size() == 1);
 }
 
+TEST_CASE("of two shards that cannot exchange norms, one with a standby elsewhere is given up") {
+  Plan plan = two_replicas();
+  plan.shards = 2;
+  // Shard 0 and the standby of shard 0 lose each other; shard 1 has its standby on node 3.
+  CoordinatedProgram program(plan, 3, "shards=1+2,standbys=2+3,workers=0");
+  program.run(/*norms=*/true);
+  for (const std::uint32_t node : {1, 2})
+    program.report(node, 3 - node, node::LinkState::State::silent);
+  program.pass(seconds(11));
+  REQUIRE(program.lost_actors.size() == 2);
+  CHECK(program.lost_actors.contains(standby(0)));
+  CHECK(program.lost_actors.contains(shard(1)));
+}
+
 TEST_CASE("replicas on unlike machines are refused before the start") {
   CoordinatedProgram program(two_replicas(), 2, kApart);
   program.prepare();
