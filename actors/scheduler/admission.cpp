@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <optional>
-#include <ranges>
 #include <utility>
 
 #include "core/mutant.hpp"
@@ -93,8 +92,7 @@ void Admission::open_barriers(Outbox& out) {
       roster_.count({State::joined, State::admitting, State::running, State::idle, State::fencing});
   if (all_wait) {
     const auto number = [&](WorkerId lead) { return roster_.at(lead).barrier; };
-    open_barriers_ =
-        std::max(open_barriers_, std::ranges::min(waiting | std::views::transform(number)));
+    open_barriers_ = std::max(open_barriers_, number(std::ranges::min(waiting, {}, number)));
   }
   for (const WorkerId lead : waiting)
     if (roster_.at(lead).barrier <= open_barriers_ && !roster_.at(lead).leaving()) admit(lead, out);
