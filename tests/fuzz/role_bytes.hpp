@@ -72,6 +72,21 @@ class Bytes {
     if (kind < 255) read_tensor(kind, out);  // otherwise without data
   }
   void read(msg::StageTensor& out) { read_tensor(byte(), out); }
+  void read(Address& out) { out = address(); }
+  void read(Blob& out) { out = Blob::allocate(byte()); }
+  void read(Message& out) {
+    std::vector<std::uint64_t> words;
+    read(words);
+    out = Message(words, {});
+  }
+  template <class... Arms>
+  void read(std::variant<Arms...>& out) {
+    const std::size_t kind = byte() % sizeof...(Arms);
+    [&]<std::size_t... I>(std::index_sequence<I...>) {
+      ((I == kind ? read(out.template emplace<I>()) : void()), ...);
+    }
+    (std::index_sequence_for<Arms...>());
+  }
   template <class T>
   void read(std::vector<T>& out) {
     out.resize(byte() % 5);
@@ -84,11 +99,7 @@ class Bytes {
 
   Body body() {
     Body out;
-    const std::size_t kind = byte() % std::variant_size_v<Body>;
-    [&]<std::size_t... I>(std::index_sequence<I...>) {
-      ((I == kind ? read(out.emplace<I>()) : void()), ...);
-    }
-    (std::make_index_sequence<std::variant_size_v<Body>>());
+    read(out);
     return out;
   }
   Address address() {
@@ -103,6 +114,11 @@ class Bytes {
     // Usually the size of a block of the model.
     out.shape = kind < 128 ? Shape{sizes_[kind % sizes_.size()]} : Shape{kind % 4, kind % 16};
     out.data = Blob::allocate(static_cast<std::size_t>(out.shape.count()) * size_of(DType::f32));
+    if (kind >= 250) {
+      out.dtype = DType::f32;
+      out.codec = static_cast<CodecId>(byte() % 9);
+      if (out.codec != CodecId::none) out.data = Blob::allocate(byte());
+    }
     if (out.data.size() > 0) std::memset(out.data.mutable_data(), kind, out.data.size());
   }
 
