@@ -119,7 +119,7 @@ Status check_compression(const Job& job) {
         "--clip-value, and --clip-norm only with --staleness bsp, or --compress push=none"};
   if (job.optimizer->sums_rounds())
     return Error{
-        "compress.push: sum, assign and updaters take what is pushed as it is; give --compress "
+        "compress.push: sum, assign and updaters need gradients without residuals; give --compress "
         "push=none"};
   return {};
 }

@@ -9,6 +9,7 @@
 #include "core/check.hpp"
 #include "core/rng.hpp"
 #include "kernels/onednn.hpp"
+#include "kernels/scratch.hpp"
 #include "kernels/shape_checks.hpp"
 #include "kernels/slices.hpp"
 
@@ -32,10 +33,6 @@ memory flat(std::size_t bytes) {
 
 memory unbound(const memory::desc& desc) {
   return memory(desc, engine(), nullptr);
-}
-
-std::size_t round_up(std::size_t bytes) {
-  return (bytes + 63) / 64 * 64;
 }
 
 void bind(memory& argument, const void* data) {
@@ -188,9 +185,9 @@ class BackwardWeights {
         dy_(unbound(l.dy)),
         dweight_(flat(chosen.diff_weights_desc().get_size())),
         dbias_(unbound(l.bias)),
-        packed_bytes_(round_up(chosen.diff_weights_desc().get_size())),
-        plain_bytes_(round_up(l.plain_weight.get_size())),
-        bias_bytes_(round_up(l.bias.get_size())),
+        packed_bytes_(padded_bytes(chosen.diff_weights_desc().get_size())),
+        plain_bytes_(padded_bytes(l.plain_weight.get_size())),
+        bias_bytes_(padded_bytes(l.bias.get_size())),
         code_(chosen),
         to_plain_(chosen.diff_weights_desc(), l.plain_weight),
         arguments_{{DNNL_ARG_SRC, x_},
@@ -255,13 +252,13 @@ class Convolution {
     return operand(x, scratch, layouts_.x);
   }
   const void* round_dy(const float* dy, std::byte* scratch) const {
-    return operand(dy, scratch + (operand_bytes() ? round_up(layouts_.x.get_size()) : 0),
+    return operand(dy, scratch + (operand_bytes() ? padded_bytes(layouts_.x.get_size()) : 0),
                    layouts_.dy);
   }
   /// Bytes of both at the start of scratch.
   std::size_t operand_bytes() const {
     if (shape_.precision != Precision::bf16) return 0;
-    return round_up(layouts_.x.get_size()) + round_up(layouts_.dy.get_size());
+    return padded_bytes(layouts_.x.get_size()) + padded_bytes(layouts_.dy.get_size());
   }
 
   PackForm form(ConvPass pass) { return form_of(weight_layout(pass)); }

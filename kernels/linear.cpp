@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "core/check.hpp"
-#include "kernels/gemm.hpp"
+#include "kernels/linear_products.hpp"
 #include "kernels/simd.hpp"
 #include "kernels/slices.hpp"
 
@@ -36,16 +36,9 @@ void linear_forward(float* y, const float* x, ConstSlices weight, ConstSlices bi
       end = std::min(end, bias[b].first_row + bias[b].rows);
       shift = bias[b].data + (row - bias[b].first_row);
     }
-    gemm({.m = batch,
-          .n = end - row,
-          .k = inputs,
-          .lda = inputs,
-          .ldb = inputs,
-          .ldc = outputs,
-          .transpose_b = true,
-          .with_bias = shift != nullptr,
-          .precision = precision},
-         y + row, x, weight[w].data + (row - weight[w].first_row) * inputs, shift);
+    GemmShape product = linear_forward_product(shape, end - row);
+    product.with_bias = shift != nullptr;
+    gemm(product, y + row, x, weight[w].data + (row - weight[w].first_row) * inputs, shift);
     row = end;
   }
 }
@@ -59,28 +52,12 @@ void linear_backward(float* dx, Slices dweight, Slices dbias, const float* dy, c
   for (const auto& slice : dbias)
     column_sums(slice.data, dy + slice.first_row, batch, slice.rows, outputs);
   for (const auto& slice : dweight)
-    gemm({.m = slice.rows,
-          .n = inputs,
-          .k = batch,
-          .lda = outputs,
-          .ldb = inputs,
-          .ldc = inputs,
-          .transpose_a = true,
-          .precision = precision},
-         slice.data, dy + slice.first_row, x);
+    gemm(linear_weight_product(shape, slice.rows), slice.data, dy + slice.first_row, x);
   if (!dx) return;
   check_rows(weight, outputs);
   bool add = false;
   for (const auto& slice : weight) {
-    gemm({.m = batch,
-          .n = inputs,
-          .k = slice.rows,
-          .lda = outputs,
-          .ldb = inputs,
-          .ldc = inputs,
-          .add = add,
-          .precision = precision},
-         dx, dy + slice.first_row, slice.data);
+    gemm(linear_input_product(shape, slice.rows, add), dx, dy + slice.first_row, slice.data);
     add = true;
   }
 }

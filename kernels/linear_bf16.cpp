@@ -1,6 +1,7 @@
 #include "kernels/linear_bf16.hpp"
 
-#include "kernels/gemm.hpp"
+#include "kernels/linear_products.hpp"
+#include "kernels/scratch.hpp"
 #include "kernels/slices.hpp"
 
 namespace leeway::kernels {
@@ -13,7 +14,7 @@ std::size_t operand_bytes(std::int64_t count) {
   return static_cast<std::size_t>(count) * size_of(operand_type(Precision::bf16));
 }
 std::size_t aligned_bytes(std::int64_t count) {
-  return (operand_bytes(count) + 63) / 64 * 64;
+  return padded_bytes(operand_bytes(count));
 }
 
 void round_operands(std::byte* to, const float* from, std::int64_t count) {
@@ -39,18 +40,10 @@ std::size_t linear_bf16_scratch_bytes(const LinearShape& shape) {
 
 void linear_bf16_forward(float* y, const float* x, const std::byte* packed, const float* bias,
                          std::byte* scratch, const LinearShape& shape) {
-  const auto [batch, inputs, outputs, precision] = shape;
-  round_operands(scratch, x, batch * inputs);
-  gemm({.m = batch,
-        .n = outputs,
-        .k = inputs,
-        .lda = inputs,
-        .ldb = inputs,
-        .ldc = outputs,
-        .transpose_b = true,
-        .with_bias = bias != nullptr,
-        .precision = Precision::bf16},
-       y, scratch, packed, bias);
+  round_operands(scratch, x, shape.batch * shape.inputs);
+  GemmShape product = linear_forward_product(in_bf16(shape), shape.outputs);
+  product.with_bias = bias != nullptr;
+  gemm(product, y, scratch, packed, bias);
 }
 
 void linear_bf16_backward(float* dx, Slices dweight, float* dbias, const float* dy, const float* x,
@@ -64,25 +57,10 @@ void linear_bf16_backward(float* dx, Slices dweight, float* dbias, const float* 
     std::byte* const rounded_x = scratch + aligned_bytes(batch * outputs);
     round_operands(rounded_x, x, batch * inputs);
     for (const auto& slice : dweight)
-      gemm({.m = slice.rows,
-            .n = inputs,
-            .k = batch,
-            .lda = outputs,
-            .ldb = inputs,
-            .ldc = inputs,
-            .transpose_a = true,
-            .precision = Precision::bf16},
-           slice.data, rounded_dy + operand_bytes(slice.first_row), rounded_x);
+      gemm(linear_weight_product(in_bf16(shape), slice.rows), slice.data,
+           rounded_dy + operand_bytes(slice.first_row), rounded_x);
   }
-  if (dx)
-    gemm({.m = batch,
-          .n = inputs,
-          .k = outputs,
-          .lda = outputs,
-          .ldb = inputs,
-          .ldc = inputs,
-          .precision = Precision::bf16},
-         dx, rounded_dy, packed);
+  if (dx) gemm(linear_input_product(in_bf16(shape), outputs, false), dx, rounded_dy, packed);
 }
 
 }  // namespace leeway::kernels

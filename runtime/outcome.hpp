@@ -27,6 +27,7 @@ std::string space_note(const std::string& folder, const Job& job);
 
 /// A warning if a worker of this process computes in bf16 without instructions for it, or empty.
 std::string precision_note(const Job& job);
+
 /// Fails the run if a straggler or fault had no effect.
 void be_strict(Result& result);
 

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "messages/envelope.hpp"
+#include "policies/codec/blobs.hpp"
 
 namespace leeway {
 
@@ -32,11 +33,7 @@ msg::BlockData PullAnswers::encoded(const BlockState& state) {
   if (!codec) return data;
   auto& [version, bytes] = encoded_[state.block->id];
   if (!bytes || version != state.version) {
-    const auto count = static_cast<std::size_t>(state.block->floats);
-    Blob fresh = Blob::allocate(codec->size(count));
-    const Blob weights = state.weights.on_host();
-    codec->encode({weights.as_floats(), count}, 0, {fresh.mutable_data(), fresh.size()});
-    bytes = std::move(fresh);
+    bytes = encode_blob(*codec, state.weights, state.block->floats);
     version = state.version;
   }
   data.data = bytes;

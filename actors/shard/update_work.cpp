@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "models/gradient_sum.hpp"
+#include "policies/codec/blobs.hpp"
 
 namespace leeway {
 namespace {
@@ -215,9 +216,7 @@ std::size_t UpdateWork::first_slice(std::size_t index) const {
 Blob UpdateWork::values_of(const Contribution& contribution, std::size_t index) const {
   const msg::BlockData& block = contribution.blocks[index];
   if (block.codec == CodecId::none) return on_->fetch(block.data);
-  Blob values = Blob::floats(block.shape.count());
-  job_->push_codec->decode(
-      block.data.bytes(), {values.mutable_floats(), static_cast<std::size_t>(block.shape.count())});
+  Blob values = decode_blob(*job_->push_codec, block.data, block.shape.count());
   zero_padding(*job_->model, *(*live_)[index].block, values.mutable_floats());
   return on_->fetch(values);
 }

@@ -2,15 +2,13 @@
 
 #include <utility>
 
+#include "policies/codec/blobs.hpp"
+
 namespace leeway {
 
 msg::StageTensor TensorCodec::encode(const Shape& shape, Blob values) const {
-  const auto count = static_cast<std::size_t>(shape.count());
-  if (!codec_ || count == 0) return {DType::f32, shape, std::move(values)};
-  const Blob host = values.on_host();
-  Blob encoded = Blob::allocate(codec_->size(count));
-  codec_->encode({host.as_floats(), count}, 0, {encoded.mutable_data(), encoded.size()});
-  return {DType::f32, shape, std::move(encoded), id_};
+  if (!codec_ || shape.count() == 0) return {DType::f32, shape, std::move(values)};
+  return {DType::f32, shape, encode_blob(*codec_, values, shape.count()), id_};
 }
 
 Status TensorCodec::check(const msg::StageTensor& tensor) const {
@@ -23,10 +21,7 @@ Status TensorCodec::check(const msg::StageTensor& tensor) const {
 
 Blob TensorCodec::decode(msg::StageTensor tensor) const {
   if (tensor.codec == CodecId::none) return std::move(tensor.data);
-  Blob values = Blob::floats(tensor.shape.count());
-  codec_->decode(tensor.data.bytes(),
-                 {values.mutable_floats(), static_cast<std::size_t>(tensor.shape.count())});
-  return values;
+  return decode_blob(*codec_, tensor.data, tensor.shape.count());
 }
 
 }  // namespace leeway

@@ -13,7 +13,7 @@ class TensorCodec {
 
   /// A message's tensor of these f32 values. A tensor without elements is never encoded.
   msg::StageTensor encode(const Shape& shape, Blob values) const;
-  /// Whether decode() can read a tensor of an unknown sender. The error says what is wrong with it.
+  /// Whether decode() can read a tensor of an unknown sender. The error names the fault.
   Status check(const msg::StageTensor& tensor) const;
   /// The values. Requires check().
   Blob decode(msg::StageTensor tensor) const;

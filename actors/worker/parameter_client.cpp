@@ -4,6 +4,7 @@
 
 #include "core/mutant.hpp"
 #include "core/text.hpp"
+#include "policies/codec/blobs.hpp"
 
 namespace leeway {
 
@@ -53,10 +54,7 @@ Status ParameterClient::check_encoding(const msg::BlockData& block) const {
 
 Blob ParameterClient::decoded(msg::BlockData block) const {
   if (block.codec == CodecId::none) return std::move(block.data);
-  Blob values = Blob::floats(block.shape.count());
-  job_->pull_codec->decode(
-      block.data.bytes(), {values.mutable_floats(), static_cast<std::size_t>(block.shape.count())});
-  return values;
+  return decode_blob(*job_->pull_codec, block.data, block.shape.count());
 }
 
 Expected<bool> ParameterClient::take_in(Address from, msg::Weights& weights) {

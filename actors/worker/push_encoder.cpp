@@ -5,6 +5,7 @@
 
 #include "core/rng.hpp"
 #include "kernels/accumulate.hpp"
+#include "policies/codec/blobs.hpp"
 
 namespace leeway {
 
@@ -40,10 +41,9 @@ msg::BlockData PushEncoder::encode(BlockId id, Version version, Iteration iterat
   add_residual(id, floats);
   const std::uint64_t draw = mix64(static_cast<std::uint64_t>(iteration.value()) ^
                                    static_cast<std::uint64_t>(id.value()) << 40);
-  data.data = Blob::allocate(codec->size(count));
-  const std::span<std::byte> bytes(data.data.mutable_data(), data.data.size());
-  codec->encode(floats, mix64(job_->plan.seed ^ mix64(id_.value()) ^ draw), bytes);
-  subtract_sent(id, *codec, bytes, floats);
+  data.data =
+      encode_blob(*codec, values, block.floats, mix64(job_->plan.seed ^ mix64(id_.value()) ^ draw));
+  subtract_sent(id, *codec, data.data.bytes(), floats);
   zero_padding(*job_->model, block, floats.data());  // an encoding may change it
   residuals_[id.value()] = std::move(values);
   return data;

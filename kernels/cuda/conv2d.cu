@@ -5,7 +5,9 @@
 
 #include "kernels/convert_formulas.hpp"
 #include "kernels/cuda/families.hpp"
+#include "kernels/cuda/four_bf16.hpp"
 #include "kernels/cuda/parallel.hpp"
+#include "kernels/scratch.hpp"
 #include "kernels/shape_checks.hpp"
 #include "kernels/slices.hpp"
 
@@ -47,9 +49,6 @@ bool rounds(const Conv2dShape& s) {
 std::size_t operand_bytes(const Conv2dShape& s, std::int64_t count) {
   return static_cast<std::size_t>(count) * (rounds(s) ? sizeof(Bf16) : sizeof(float));
 }
-std::size_t aligned(std::size_t bytes) {
-  return (bytes + 63) / 64 * 64;
-}
 /// Images handled at a time.
 std::int64_t chunk_images(const Conv2dShape& s) {
   const std::int64_t batch = std::max<std::int64_t>(1, s.batch);
@@ -59,11 +58,11 @@ std::int64_t chunk_images(const Conv2dShape& s) {
 }
 /// Bytes of the packed weight gradient at the start of scratch.
 std::size_t dweight_bytes(const Conv2dShape& s) {
-  return aligned(static_cast<std::size_t>(s.weight_count()) * sizeof(float));
+  return padded_bytes(static_cast<std::size_t>(s.weight_count()) * sizeof(float));
 }
 /// Bytes of the rounded dy, which follows it.
 std::size_t dy_bytes(const Conv2dShape& s) {
-  return rounds(s) ? aligned(operand_bytes(s, s.batch * out_pixels(s) * s.outputs)) : 0;
+  return rounds(s) ? padded_bytes(operand_bytes(s, s.batch * out_pixels(s) * s.outputs)) : 0;
 }
 /// Bytes of the windows, or of their gradients, which follow dy.
 std::size_t column_bytes(const Conv2dShape& s) {
@@ -83,9 +82,6 @@ __device__ void add(float4& sum, float4 more) {
   sum.w += more.w;
 }
 
-struct alignas(8) FourBf16 {
-  Bf16 x, y, z, w;
-};
 __device__ void store(float& to, float from) {
   to = from;
 }
@@ -96,10 +92,7 @@ __device__ void store(Bf16& to, float from) {
   from_float(to, from);
 }
 __device__ void store(FourBf16& to, float4 from) {
-  from_float(to.x, from.x);
-  from_float(to.y, from.y);
-  from_float(to.z, from.z);
-  from_float(to.w, from.w);
+  round_four(to, from);
 }
 
 /// Extents in units of T: a float, or four of a pixel's channels.

@@ -1,6 +1,7 @@
 #include "core/check.hpp"
 #include "kernels/convert_formulas.hpp"
 #include "kernels/cuda/families.hpp"
+#include "kernels/cuda/four_bf16.hpp"
 #include "kernels/cuda/parallel.hpp"
 
 namespace leeway::kernels::cuda {
@@ -13,16 +14,6 @@ struct Convert {
   const From* from;
   __device__ void operator()(std::int64_t i) const { from_float(to[i], to_float(from[i])); }
 };
-
-struct alignas(8) FourBf16 {
-  Bf16 x, y, z, w;
-};
-__device__ void round_four(FourBf16& to, float4 from) {
-  from_float(to.x, from.x);
-  from_float(to.y, from.y);
-  from_float(to.z, from.z);
-  from_float(to.w, from.w);
-}
 
 /// The conversion of every product in bf16.
 void round_floats(On on, Bf16* to, const float* from, std::int64_t count) {

@@ -4,6 +4,7 @@
 #include "kernels/cuda/families.hpp"
 #include "kernels/cuda/parallel.hpp"
 #include "kernels/cuda/reduce.hpp"
+#include "kernels/linear_products.hpp"
 #include "kernels/slices.hpp"
 
 namespace leeway::kernels::cuda {
@@ -80,16 +81,7 @@ void linear_forward(On on, float* y, const float* x, ConstSlices weight, ConstSl
   check_rows(weight, outputs);
   if (!bias.empty()) check_rows(bias, outputs);
   for (const auto& slice : weight)
-    gemm(on,
-         {.m = batch,
-          .n = slice.rows,
-          .k = inputs,
-          .lda = inputs,
-          .ldb = inputs,
-          .ldc = outputs,
-          .transpose_b = true,
-          .precision = precision},
-         y + slice.first_row, x, slice.data);
+    gemm(on, linear_forward_product(shape, slice.rows), y + slice.first_row, x, slice.data);
   for (const auto& slice : bias)
     add_bias(on, y + slice.first_row, slice.data, batch, slice.rows, outputs);
 }
@@ -103,30 +95,12 @@ void linear_backward(On on, float* dx, Slices dweight, Slices dbias, const float
   for (const auto& slice : dbias)
     column_sums(on, slice.data, dy + slice.first_row, batch, slice.rows, outputs);
   for (const auto& slice : dweight)
-    gemm(on,
-         {.m = slice.rows,
-          .n = inputs,
-          .k = batch,
-          .lda = outputs,
-          .ldb = inputs,
-          .ldc = inputs,
-          .transpose_a = true,
-          .precision = precision},
-         slice.data, dy + slice.first_row, x);
+    gemm(on, linear_weight_product(shape, slice.rows), slice.data, dy + slice.first_row, x);
   if (!dx) return;
   check_rows(weight, outputs);
   bool add = false;
   for (const auto& slice : weight) {
-    gemm(on,
-         {.m = batch,
-          .n = inputs,
-          .k = slice.rows,
-          .lda = outputs,
-          .ldb = inputs,
-          .ldc = inputs,
-          .add = add,
-          .precision = precision},
-         dx, dy + slice.first_row, slice.data);
+    gemm(on, linear_input_product(shape, slice.rows, add), dx, dy + slice.first_row, slice.data);
     add = true;
   }
 }

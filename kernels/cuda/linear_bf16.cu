@@ -1,6 +1,8 @@
 #include "core/check.hpp"
 #include "kernels/convert_formulas.hpp"
 #include "kernels/cuda/families.hpp"
+#include "kernels/linear_products.hpp"
+#include "kernels/scratch.hpp"
 #include "kernels/slices.hpp"
 
 namespace leeway::kernels::cuda {
@@ -13,7 +15,7 @@ std::size_t bf16_bytes(std::int64_t count) {
   return static_cast<std::size_t>(count) * sizeof(Bf16);
 }
 std::size_t aligned_bytes(std::int64_t count) {
-  return (bf16_bytes(count) + 63) / 64 * 64;
+  return padded_bytes(bf16_bytes(count));
 }
 void round(On on, std::byte* to, const float* from, std::int64_t count) {
   convert(on, to, DType::bf16, from, DType::f32, count);
@@ -38,19 +40,9 @@ std::size_t linear_bf16_scratch_bytes(const LinearShape& shape) {
 
 void linear_bf16_forward(On on, float* y, const float* x, const std::byte* packed,
                          const float* bias, std::byte* scratch, const LinearShape& shape) {
-  const auto [batch, inputs, outputs, precision] = shape;
-  round(on, scratch, x, batch * inputs);
-  gemm(on,
-       {.m = batch,
-        .n = outputs,
-        .k = inputs,
-        .lda = inputs,
-        .ldb = inputs,
-        .ldc = outputs,
-        .transpose_b = true,
-        .precision = Precision::bf16},
-       y, scratch, packed);
-  if (bias) add_bias(on, y, bias, batch, outputs, outputs);
+  round(on, scratch, x, shape.batch * shape.inputs);
+  gemm(on, linear_forward_product(in_bf16(shape), shape.outputs), y, scratch, packed);
+  if (bias) add_bias(on, y, bias, shape.batch, shape.outputs, shape.outputs);
 }
 
 void linear_bf16_backward(On on, float* dx, Slices dweight, float* dbias, const float* dy,
@@ -65,27 +57,10 @@ void linear_bf16_backward(On on, float* dx, Slices dweight, float* dbias, const 
     std::byte* const rounded_x = scratch + aligned_bytes(batch * outputs);
     round(on, rounded_x, x, batch * inputs);
     for (const auto& slice : dweight)
-      gemm(on,
-           {.m = slice.rows,
-            .n = inputs,
-            .k = batch,
-            .lda = outputs,
-            .ldb = inputs,
-            .ldc = inputs,
-            .transpose_a = true,
-            .precision = Precision::bf16},
-           slice.data, rounded_dy + bf16_bytes(slice.first_row), rounded_x);
+      gemm(on, linear_weight_product(in_bf16(shape), slice.rows), slice.data,
+           rounded_dy + bf16_bytes(slice.first_row), rounded_x);
   }
-  if (dx)
-    gemm(on,
-         {.m = batch,
-          .n = inputs,
-          .k = outputs,
-          .lda = outputs,
-          .ldb = inputs,
-          .ldc = inputs,
-          .precision = Precision::bf16},
-         dx, rounded_dy, packed);
+  if (dx) gemm(on, linear_input_product(in_bf16(shape), outputs, false), dx, rounded_dy, packed);
 }
 
 }  // namespace leeway::kernels::cuda

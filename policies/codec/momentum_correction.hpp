@@ -4,7 +4,8 @@
 //
 // If a shard applied momentum to such pushes, a value that is sent once in many iterations would
 // get the momentum of a single one. So each worker keeps the velocity u = m u + g of its own
-// gradients and pushes what it has collected of it; a velocity that is sent starts again at 0
+// gradients and pushes the sum of the velocities that it has not sent; a velocity that is sent
+// starts again at 0
 // ("momentum factor masking"). The shard then applies the pushes by plain SGD.
 #include <optional>
 

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "core/check.hpp"
+#include "policies/codec/blobs.hpp"
 #include "sim/checkers/resumed.hpp"
 
 namespace leeway::sim {
@@ -59,10 +60,7 @@ const std::uint32_t* SnapshotChecker::shard_bucket_of(Address shard, WorkerId wo
 
 Blob SnapshotChecker::values_of(const msg::BlockData& gradient) const {
   if (gradient.codec == CodecId::none) return gradient.data;
-  Blob values = Blob::floats(gradient.shape.count());
-  job_->push_codec->decode(
-      gradient.data.bytes(),
-      {values.mutable_floats(), static_cast<std::size_t>(gradient.shape.count())});
+  Blob values = decode_blob(*job_->push_codec, gradient.data, gradient.shape.count());
   zero_padding(*job_->model, job_->layout->block(gradient.block), values.mutable_floats());
   return values;
 }

@@ -175,7 +175,7 @@ TEST_CASE("a loss that is not finite is detected on a GPU too") {
   CHECK(totals.end.text.find("layer") != std::string::npos);
 }
 
-TEST_CASE("codecs encode what is on GPUs, and give the weights of the processor to rounding") {
+TEST_CASE("codecs encode arrays on GPUs, and runs get the weights of the processor to rounding") {
   for (const plan::Codec& push : {plan::Codec{plan::Int8{}}, plan::Codec{plan::OneBit{}}}) {
     Plan plan = image_plan();
     plan.optimizer = {0.01, 0, plan::Sgd{}};

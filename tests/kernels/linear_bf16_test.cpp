@@ -45,7 +45,7 @@ Results expected(Executor& executor, const Example& e) {
   return {y.read(), dx.read(), dweight.read(), dbias.read()};
 }
 
-/// What a call computes; each of them must not depend on the others.
+/// The results that a call computes. None may depend on whether another is requested.
 struct Wanted {
   bool dx = true, parameters = true;
 };
