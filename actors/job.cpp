@@ -3,6 +3,7 @@
 #include "core/rng.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <stdexcept>
 
 #include "checkpoint/store.hpp"
@@ -108,15 +109,15 @@ Status check_compression(const Job& job) {
     if (id_of(codec) > CodecId::int8)
       return Error{concat("compress.", name, ": ", make_codec(codec)->name(),
                           " loses too much; give --compress ", name, "=bf16, fp16 or int8")};
-  if (!job.push_codec) return {};
+  if (!job.push_codecs) return {};
   if (job.consistency->spare() > 0)
     return Error{
         "compress.push: a push that backup(N) drops would lose earlier residuals; give --compress "
         "push=none, or another --staleness"};
-  if (job.clips_pushes() || job.plan.optimizer.clip_value > 0)
+  if (job.plan.optimizer.clip_value > 0)
     return Error{
-        "compress.push: pushes carry earlier residuals, which clipping would lose; give no "
-        "--clip-value, and --clip-norm only with --staleness bsp, or --compress push=none"};
+        "compress.push: pushes carry earlier residuals, which clipping would lose; give "
+        "--clip-norm instead of --clip-value, or --compress push=none"};
   if (job.optimizer->sums_rounds())
     return Error{
         "compress.push: sum, assign and updaters need gradients without residuals; give --compress "
@@ -129,9 +130,17 @@ Status check_updates(const Job& job, const std::function<bool(Address)>& here) {
   if (job.computed_by_users && job.clips_pushes())
     return Error{
         "optimizer.clip_norm: the gradients of a store leave one by one, so that a push has no "
-        "norm "
-        "over all keys; give --clip-norm 0, or rounds with --staleness bsp"};
+        "norm over all keys; give --clip-norm 0, or --staleness bsp without top_k or random_k"};
   const plan::Optimizer& settings = job.plan.optimizer;
+  for (std::uint32_t shard = 0; settings.eight_bit_state && shard < job.plan.shards; ++shard)
+    if (job.devices.shard(shard).kind == Device::Kind::cuda)
+      return Error{concat("optimizer.eight_bit_state: shard ", shard,
+                          " is on a GPU, and only CPUs keep 8-bit state; leave out "
+                          "--eight-bit-state, or give --device shards=cpu")};
+  if (settings.eight_bit_state && std::holds_alternative<plan::AdaGrad>(settings.kind))
+    return Error{
+        "optimizer.eight_bit_state: the sums of adagrad would stop growing in 8 bits; leave out "
+        "--eight-bit-state, or give --optimizer adam"};
   const auto* updater = std::get_if<plan::Updater>(&settings.kind);
   if (!updater) return {};
   if (settings.clip_norm > 0 || settings.clip_value > 0)
@@ -240,16 +249,14 @@ std::vector<Iteration> Job::first_iterations() const {
   return first;
 }
 
-bool Job::clips_pushes() const {
-  return plan.optimizer.clip_norm > 0 && !consistency->by_rounds();
-}
-
-bool Job::clips_rounds() const {
-  return plan.optimizer.clip_norm > 0 && consistency->by_rounds();
+double Job::push_norm_limit() const {
+  const double limit = plan.optimizer.clip_norm;
+  if (!consistency->by_rounds()) return limit;
+  return is_sparse(plan.compress.push) ? limit * std::sqrt(stages->pipelines()) : 0;
 }
 
 float Job::clip_scale_of(double squares) const {
-  return clip_scale(squares, plan.optimizer.clip_norm);
+  return clip_scale(squares, push_norm_limit());
 }
 
 std::int64_t Job::first_bound() const {
@@ -312,7 +319,10 @@ Expected<std::shared_ptr<const Job>> make_job(const Plan& plan, TrainTest data,
   if (!ranges) return ranges.error();
   job->update_ranges = std::move(*ranges);
   job->lr_schedule = make_lr_schedule(plan.lr_schedule);
-  job->push_codec = make_codec(plan.compress.push);
+  job->push_codecs =
+      PushCodecs::make(plan.compress.push, static_cast<double>(job->data.train->size()) /
+                                               static_cast<double>(plan.batch) *
+                                               plan.pipeline.stages / plan.workers);
   job->pull_codec = make_codec(plan.compress.pull);
   job->orders = std::make_shared<EpochOrders>(job->data.train->size(), plan.seed);
   auto devices = parse_devices(plan.device, plan.workers, plan.shards);

@@ -17,7 +17,7 @@
 #include "models/profile.hpp"
 #include "plan/devices.hpp"
 #include "plan/plan.hpp"
-#include "policies/codec/codec.hpp"
+#include "policies/codec/push_codecs.hpp"
 #include "policies/consistency/consistency.hpp"
 #include "policies/lr_schedule/lr_schedule.hpp"
 #include "policies/optimizer/optimizer.hpp"
@@ -45,7 +45,8 @@ struct Job {
   std::shared_ptr<const Optimizer> optimizer;
   std::vector<std::vector<UpdateRange>> update_ranges;  // by block
   std::shared_ptr<const LrSchedule> lr_schedule;
-  std::shared_ptr<const Codec> push_codec, pull_codec;  // null: none
+  std::shared_ptr<const PushCodecs> push_codecs;  // null: none
+  std::shared_ptr<const Codec> pull_codec;        // null: none
   std::shared_ptr<EpochOrders> orders;
   DevicePlacement devices{0, 0};
   ExecutorFactory executors;
@@ -86,16 +87,22 @@ struct Job {
   std::vector<Iteration> first_iterations() const;
   /// Whether its model computes losses.
   bool has_losses() const { return !cost_only && !computed_by_users; }
+  /// The largest norm of a worker's gradient; 0: no limit. A policy with rounds limits the norm of
+  /// the round instead. With a sparse codec workers clip even then, before the encoding (Lin et
+  /// al., ICLR 2018, section 3.2): the mean of M independent gradients has a norm sqrt(M) times
+  /// smaller, so each may have sqrt(M) times the limit of the round.
+  double push_norm_limit() const;
   /// Whether the norm of each push is limited.
-  bool clips_pushes() const;
-  /// Whether the norm of each round is limited, under policies with rounds.
-  bool clips_rounds() const;
-  /// The factor that limits a gradient with this sum of squares.
+  bool clips_pushes() const { return push_norm_limit() > 0; }
+  /// Whether the norm of each round is limited.
+  bool clips_rounds() const { return plan.optimizer.clip_norm > 0 && !clips_pushes(); }
+  /// The factor that limits a worker's gradient with this sum of squares.
   float clip_scale_of(double squares) const;
   /// Null for untrained parameters and statistics, whose pushes are not encoded, and without a
   /// codec.
-  const Codec* push_codec_of(const Block& block) const {
-    return block.average == 0 && !block.frozen ? push_codec.get() : nullptr;
+  const Codec* push_codec_of(const Block& block, Iteration iteration) const {
+    const bool is_encoded = push_codecs && block.average == 0 && !block.frozen;
+    return is_encoded ? &push_codecs->at(iteration) : nullptr;
   }
   /// The same for weights.
   const Codec* pull_codec_of(const Block& block) const {

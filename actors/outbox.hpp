@@ -23,8 +23,9 @@ struct Envelope;
 /// The cost of a part of a computation, for hosts that simulate or schedule it.
 struct Cost {
   std::int64_t flops = 0;
-  std::int64_t bytes = 0;
-  Duration time;  // besides, on any machine
+  std::int64_t bytes = 0;        // of memory traffic, at the same time as the arithmetic
+  Duration time;                 // besides, on any machine
+  std::int64_t bytes_after = 0;  // of memory traffic after the arithmetic
 };
 
 /// A long computation that a role hands to its host, in parts. Parts run in order, one at a time;
@@ -70,6 +71,10 @@ class Outbox {
   /// Calls on_down(actor) once when `actor` ends, or soon if it has ended already.
   virtual void watch(Address actor) = 0;
   virtual void emit(const Event& event) = 0;
+  /// Whether observers of a simulation check the role.
+  virtual bool is_checked() const { return false; }
+  /// Only for these observers: not part of the run's trace.
+  virtual void emit_to_checkers(const Event& /*event*/) {}
   /// For a replicated role: record `number` of what it does, from 1, is this event, or that it has
   /// handled this message. A standby that takes over may repeat the last records of its primary; a
   /// host may ignore the repeats.

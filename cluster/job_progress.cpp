@@ -28,6 +28,10 @@ void JobProgress::progress(const Progress& progress) {
   if (has_losses_) latest_.train_loss = recent_.train_loss();
   if (has_moving_bound_) latest_.bound = progress.staleness;
   latest_.workers = progress.live_workers;
+  latest_.push_bytes = progress.push_bytes;
+  latest_.plain_push_bytes = progress.plain_push_bytes;
+  latest_.pull_bytes = progress.pull_bytes;
+  latest_.plain_pull_bytes = progress.plain_pull_bytes;
 }
 
 void JobProgress::evaluated(const EvaluationResult& result) {

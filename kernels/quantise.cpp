@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <cstring>
+#include <type_traits>
 
 #include "kernels/simd.hpp"
 
@@ -31,6 +33,47 @@ LW_INLINE float inverse(float scale, float most) {
   return scale > 0 && most < INFINITY ? 1 / scale : 0.0f;
 }
 
+/// Values that are coded before their codes are packed.
+constexpr std::size_t kPart = 256;
+
+/// Calls code(begin, count) for all parts. Whole parts get a constant, which makes their loops
+/// faster.
+template <std::size_t Part, class Code>
+LW_INLINE void for_each_part(std::size_t count, Code code) {
+  std::size_t begin = 0;
+  for (; begin + Part <= count; begin += Part)
+    code(begin, std::integral_constant<std::size_t, Part>());
+  if (begin < count) code(begin, count - begin);
+}
+
+// Eight lanes. Arithmetic instead of comparisons, which are slow without AVX2.
+using Floats [[gnu::vector_size(32)]] = float;
+using Words [[gnu::vector_size(32)]] = std::uint32_t;
+constexpr Words kLane = {0, 1, 2, 3, 4, 5, 6, 7};
+
+/// The float in all lanes, as bits.
+LW_INLINE Words all(float value) {
+  return Words{} + std::bit_cast<std::uint32_t>(value);
+}
+
+/// sum[0..8) += the floats with these bits.
+LW_INLINE void add_lanes(float* sum, Words bits) {
+  Floats lanes;
+  std::memcpy(&lanes, sum, sizeof lanes);
+  lanes += std::bit_cast<Floats>(bits);
+  std::memcpy(sum, &lanes, sizeof lanes);
+}
+
+/// 1 for plus, 2 for minus, 3 for values that are not finite, else 0.
+LW_INLINE std::uint32_t two_bit_code(float value, float threshold) {
+  const std::uint32_t broken = value - value == 0 ? 0u : 3u;
+  return (value >= threshold ? 1u : 0u) | (value <= -threshold ? 2u : 0u) | broken;
+}
+
+LW_INLINE float two_bit_value(std::uint32_t code, float threshold) {
+  return code == 3 ? NAN : code == 2 ? -threshold : code == 1 ? threshold : 0.0f;
+}
+
 }  // namespace
 
 LW_SIMD float quantise_int8(std::int8_t* __restrict numbers, const float* __restrict values,
@@ -53,16 +96,18 @@ LW_SIMD void accumulate_int8(float* __restrict sum, const std::int8_t* __restric
 LW_SIMD float quantise_int4(std::uint8_t* __restrict pairs, const float* __restrict values,
                             std::size_t count) {
   const float most = largest(values, count), scale = most / 7, factor = inverse(scale, most);
-  const std::size_t whole = count / 2;
+  for_each_part<64>(count, [=](std::size_t begin, auto here) LW_INLINE_LAMBDA {
+    std::uint8_t numbers[64] = {};
 #pragma omp simd
-  for (std::size_t i = 0; i < whole; ++i) {
-    const std::int32_t low = std::clamp<std::int32_t>(nearest(values[2 * i] * factor), -7, 7);
-    const std::int32_t high = std::clamp<std::int32_t>(nearest(values[2 * i + 1] * factor), -7, 7);
-    pairs[i] = static_cast<std::uint8_t>((low & 15) | (high & 15) << 4);
-  }
-  if (count % 2 == 1)
-    pairs[whole] = static_cast<std::uint8_t>(
-        std::clamp<std::int32_t>(nearest(values[count - 1] * factor), -7, 7) & 15);
+    for (std::size_t i = 0; i < here; ++i)
+      numbers[i] = static_cast<std::uint8_t>(
+          std::clamp<std::int32_t>(nearest(values[begin + i] * factor), -7, 7) & 15);
+    std::uint16_t words[32];
+    std::memcpy(words, numbers, sizeof words);
+#pragma omp simd
+    for (std::size_t i = 0; i < (here + 1) / 2; ++i)
+      pairs[begin / 2 + i] = static_cast<std::uint8_t>(words[i] | words[i] >> 4);
+  });
   return scale;
 }
 
@@ -89,30 +134,33 @@ LW_SIMD void accumulate_int4(float* __restrict sum, const std::uint8_t* __restri
 
 LW_SIMD void quantise_two_bit(std::uint8_t* __restrict quads, const float* __restrict values,
                               float threshold, std::size_t count) {
-  const auto code = [=](float value) LW_INLINE_LAMBDA {
-    const unsigned broken = value - value == 0 ? 0u : 3u;  // infinite or NaN
-    return (value >= threshold ? 1u : 0u) | (value <= -threshold ? 2u : 0u) | broken;
-  };
-  const std::size_t whole = count / 4;
+  for_each_part<kPart>(count, [=](std::size_t begin, auto here) LW_INLINE_LAMBDA {
+    std::uint8_t codes[kPart] = {};
 #pragma omp simd
-  for (std::size_t i = 0; i < whole; ++i)
-    quads[i] =
-        static_cast<std::uint8_t>(code(values[4 * i]) | code(values[4 * i + 1]) << 2 |
-                                  code(values[4 * i + 2]) << 4 | code(values[4 * i + 3]) << 6);
-  if (whole * 4 == count) return;
-  unsigned last = 0;
-  for (std::size_t i = whole * 4; i < count; ++i) last |= code(values[i]) << 2 * (i % 4);
-  quads[whole] = static_cast<std::uint8_t>(last);
+    for (std::size_t i = 0; i < here; ++i)
+      codes[i] = static_cast<std::uint8_t>(two_bit_code(values[begin + i], threshold));
+    std::uint32_t words[kPart / 4];
+    std::memcpy(words, codes, sizeof codes);
+    // The product moves the code in byte i from bit 8 i to bit 24 + 2 i, and others elsewhere.
+#pragma omp simd
+    for (std::size_t i = 0; i < (here + 3) / 4; ++i)
+      quads[begin / 4 + i] = static_cast<std::uint8_t>(words[i] * 0x01041040u >> 24);
+  });
 }
 
 LW_SIMD void accumulate_two_bit(float* __restrict sum, const std::uint8_t* __restrict quads,
                                 float threshold, std::size_t count) {
-#pragma omp simd
-  for (std::size_t i = 0; i < count; ++i) {
-    const unsigned code = quads[i / 4] >> 2 * (i % 4) & 3u;
-    const float sent = code == 1 ? threshold : code == 2 ? -threshold : 0.0f;
-    sum[i] += code == 3 ? NAN : sent;
+  const Words plus = all(threshold), minus = all(-threshold), broken = all(NAN);
+  std::size_t i = 0;
+  for (; i + 8 <= count; i += 8) {
+    std::uint16_t packed = 0;
+    std::memcpy(&packed, quads + i / 4, sizeof packed);
+    const Words codes = (Words{} + std::uint32_t{packed}) >> 2 * kLane;
+    const Words first = -(codes & 1), second = -(codes >> 1 & 1);
+    add_lanes(sum + i,
+              (first & ~second & plus) | (~first & second & minus) | (first & second & broken));
   }
+  for (; i < count; ++i) sum[i] += two_bit_value(quads[i / 4] >> 2 * (i % 4) & 3u, threshold);
 }
 
 LW_SIMD void quantise_one_bit(std::uint8_t* __restrict signs, float* __restrict means,
@@ -129,19 +177,27 @@ LW_SIMD void quantise_one_bit(std::uint8_t* __restrict signs, float* __restrict 
   const auto positives = static_cast<std::int32_t>(count) - negatives;
   means[0] = negatives > 0 ? below / static_cast<float>(negatives) : 0.0f;
   means[1] = positives > 0 ? above / static_cast<float>(positives) : 0.0f;
-  for (std::size_t i = 0; i < count; i += 8) {
-    unsigned bits = 0;
-    for (std::size_t j = i; j < std::min(i + 8, count); ++j)
-      bits |= (values[j] < 0 ? 0u : 1u) << (j - i);
-    signs[i / 8] = static_cast<std::uint8_t>(bits);
-  }
+  for_each_part<kPart>(count, [=](std::size_t begin, auto here) LW_INLINE_LAMBDA {
+    std::uint8_t bits[kPart] = {};
+#pragma omp simd
+    for (std::size_t i = 0; i < here; ++i) bits[i] = values[begin + i] < 0 ? 0 : 1;
+    std::uint64_t words[kPart / 8];
+    std::memcpy(words, bits, sizeof bits);
+    // The product moves the bit of byte i from bit 8 i to bit 56 + i, and others elsewhere.
+    for (std::size_t i = 0; i < (here + 7) / 8; ++i)
+      signs[begin / 8 + i] = static_cast<std::uint8_t>(words[i] * 0x0102040810204080u >> 56);
+  });
 }
 
 LW_SIMD void accumulate_one_bit(float* __restrict sum, const std::uint8_t* __restrict signs,
                                 float negative, float positive, std::size_t count) {
-#pragma omp simd
-  for (std::size_t i = 0; i < count; ++i)
-    sum[i] += signs[i / 8] >> (i % 8) & 1u ? positive : negative;
+  const Words above = all(positive), below = all(negative);
+  std::size_t i = 0;
+  for (; i + 8 <= count; i += 8) {
+    const Words is_above = -((Words{} + std::uint32_t{signs[i / 8]}) >> kLane & 1);
+    add_lanes(sum + i, (is_above & above) | (~is_above & below));
+  }
+  for (; i < count; ++i) sum[i] += signs[i / 8] >> (i % 8) & 1u ? positive : negative;
 }
 
 }  // namespace leeway::kernels

@@ -16,10 +16,11 @@ LocalStore::LocalStore(const StoreOptions& options)
       orders_(std::max<std::int64_t>(options.samples, 1), options.seed) {}
 
 void LocalStore::check(const plan::Optimizer& optimizer) const {
-  if (optimizer.clip_norm > 0 || !optimizer.groups.empty() || optimizer.no_decay_on_biases)
+  if (optimizer.clip_norm > 0 || !optimizer.groups.empty() || optimizer.no_decay_on_biases ||
+      optimizer.eight_bit_state)
     throw StoreError(
-        "set_optimizer: a local store updates each key by itself, without a norm over all keys and "
-        "without groups; use a store of a run for them");
+        "set_optimizer: a local store updates each key by itself, without a norm over all keys, "
+        "without groups, and with state of 32 bits; use a store of a run for them");
   if (const auto* named = std::get_if<plan::Updater>(&optimizer.kind)) {
     if (optimizer.clip_value > 0)
       throw StoreError(

@@ -28,6 +28,13 @@ struct PullParked {
   minClock @2 :Int64 $type(Common.clock);
 }
 
+struct PullReleased {
+  # A parked pull is answered now, because the clock of `mover` has moved, or it was removed.
+  worker @0 :UInt32 $type(Common.worker);
+  iteration @1 :Int64 $type(Common.iteration);
+  mover @2 :UInt32 $type(Common.worker);
+}
+
 struct BucketApplied {
   worker @0 :UInt32 $type(Common.worker);
   session @1 :UInt64 $type(Common.session);
@@ -194,6 +201,16 @@ struct StageComputed {
   }
 }
 
+struct GradientEncoded {
+  # The worker has encoded its gradient of a block for a push. Only for checkers.
+  worker @0 :UInt32 $type(Common.worker);
+  iteration @1 :Int64 $type(Common.iteration);
+  block @2 :UInt32 $type(Common.block);
+  given @3 :Float64;  # sum of the gradient, or of the velocity with a momentum correction
+  residual @4 :Float64;  # sum of the next residual
+  magnitude @5 :Float64;  # sum of the absolute values that were given and encoded
+}
+
 struct Event $Cpp.namespace("leeway") $Cpp.declarable
     $Cpp.method("template <class T> const T* as() const { return std::get_if<T>(this); }") {
   # `as`: null if it is another event.
@@ -225,5 +242,7 @@ struct Event $Cpp.namespace("leeway") $Cpp.declarable
     standbyLost @24 :StandbyLost;
     standbyTookOver @25 :StandbyTookOver;
     standbyInSync @26 :StandbyInSync;
+    gradientEncoded @27 :GradientEncoded;
+    pullReleased @28 :PullReleased;
   }
 }

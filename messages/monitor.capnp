@@ -83,6 +83,7 @@ struct RunEnded {
   samplesTrained @2 :UInt64;
   partialPushes @3 :UInt64;
   droppedPushes @4 :UInt64;  # their rounds closed without them; their samples were leased again
+  lostResiduals @5 :UInt64;  # processes of workers that ended with what their encodings had lost
 
   enum Reason { finished @0; interrupted @1; targetReached @2; failed @3; }
 }

@@ -422,6 +422,11 @@ struct Status {
     testAccuracy @7 :Float64;  # 0 to 1; NaN: none, or no classes
     bound @8 :Int64 = -1;  # staleness bound; -1: none
     workers @9 :UInt32;  # live ones
+    # Of gradients and weights in messages, and the same without a codec:
+    pushBytes @10 :UInt64;
+    plainPushBytes @11 :UInt64;
+    pullBytes @12 :UInt64;
+    plainPullBytes @13 :UInt64;
   }
   struct Replica {
     shard @0 :UInt32 $type(Common.shard);

@@ -1,6 +1,7 @@
 #include "monitoring/event_log.hpp"
 
 #include <algorithm>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "core/text.hpp"
@@ -26,6 +27,12 @@ nlohmann::ordered_json json_of(const T& value) {
 }
 
 }  // namespace
+
+EventLog::EventLog(const std::string& path) : file_(path, kBuffer) {
+  std::error_code missing;
+  if (std::filesystem::file_size(path, missing) > 0 && !missing)
+    file_.add(R"({"ns":0,"actor":"host","event":"resumed"})");
+}
 
 void EventLog::write(Address actor, Instant at, const Event& event) {
   nlohmann::ordered_json json{

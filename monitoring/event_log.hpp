@@ -10,7 +10,8 @@ namespace leeway {
 
 class EventLog {
  public:
-  explicit EventLog(const std::string& path) : file_(path, kBuffer) {}
+  /// Appends to the file of a run that is resumed, after a line with the event `resumed`.
+  explicit EventLog(const std::string& path);
   void write(Address actor, Instant at, const Event& event);
   /// Writes what waits in memory, and returns the file.
   const LineFile& finish();

@@ -45,4 +45,12 @@ std::string size_text(std::int64_t bytes) {
   return concat(tenths / 10, '.', tenths % 10, kUnits[unit]);
 }
 
+std::string codec_text(std::uint64_t bytes, std::uint64_t bytes_without_codec) {
+  if (bytes == bytes_without_codec || bytes == 0) return {};
+  const double times = static_cast<double>(bytes_without_codec) / static_cast<double>(bytes);
+  return concat(size_text(static_cast<std::int64_t>(bytes)), " instead of ",
+                size_text(static_cast<std::int64_t>(bytes_without_codec)), ", ",
+                static_cast<double>(std::llround(10 * times)) / 10, " times fewer");
+}
+
 }  // namespace leeway

@@ -134,19 +134,6 @@ void print_lags(std::ostream& out, const std::vector<std::uint64_t>& lags) {
   }
 }
 
-/// Only if a codec has changed the bytes.
-void print_traffic(std::ostream& out, const Progress& last) {
-  const auto print = [&](const char* name, std::uint64_t bytes, std::uint64_t plain) {
-    if (bytes == plain || bytes == 0) return;
-    out << "  " << name << size_text(static_cast<std::int64_t>(bytes)) << " instead of "
-        << size_text(static_cast<std::int64_t>(plain)) << ", "
-        << std::llround(10.0 * static_cast<double>(plain) / static_cast<double>(bytes)) / 10.0
-        << " times fewer\n";
-  };
-  print("gradients       ", last.push_bytes, last.plain_push_bytes);
-  print("weights         ", last.pull_bytes, last.plain_pull_bytes);
-}
-
 void print_checkpoints(std::ostream& out, const Job& job, const RunReport& totals) {
   if (job.resumed)
     out << "  resumed from    checkpoint " << job.resumed->manifest.number << ", at "
@@ -255,9 +242,17 @@ std::string summary(const Job& job, const RunReport& totals) {
   if (bound != kUnbounded)
     out << ", allowed " << bound + 1 << " (the bound plus the iteration just pushed)";
   out << "\n  parked pulls    " << grouped(totals.last.parked_pulls) << '\n';
-  print_traffic(out, totals.last);
+  if (const auto text = codec_text(totals.last.push_bytes, totals.last.plain_push_bytes);
+      !text.empty())
+    out << "  gradients       " << text << '\n';
+  if (const auto text = codec_text(totals.last.pull_bytes, totals.last.plain_pull_bytes);
+      !text.empty())
+    out << "  weights         " << text << '\n';
   if (totals.end.partial_pushes > 0)
     out << "  partial pushes  " << totals.end.partial_pushes << " (completed by others)\n";
+  if (totals.end.lost_residuals > 0)
+    out << "  lost residuals  " << totals.end.lost_residuals
+        << " (of workers that ended; docs/compression.md)\n";
   if (totals.end.dropped_pushes > 0)
     out << "  dropped pushes  " << grouped(totals.end.dropped_pushes)
         << " (their samples were trained in other rounds)\n";
@@ -311,6 +306,7 @@ std::string result_json(const Job& job, const RunReport& totals) {
   json["pulled_bytes_without_codec"] = totals.last.plain_pull_bytes;
   json["partial_pushes"] = totals.end.partial_pushes;
   json["dropped_pushes"] = totals.end.dropped_pushes;
+  json["lost_residuals"] = totals.end.lost_residuals;
   json["malformed_messages"] = totals.last.malformed;
   json["refused_messages"] = totals.last.refused;
   for (std::size_t worker = 0; worker < totals.workers.size(); ++worker) {

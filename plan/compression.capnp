@@ -27,6 +27,8 @@ struct Codec {
     oneBit @6 :Void $help("signs, with two means for each 1,024 values");
     topK :group $help("the values that are largest without their signs") {
       share @7 :Float64 = 0.01 $range(least = 1e-6, most = 1) $help("share of the values");
+      warmup @9 :Float64 $range(least = 0, most = 1e6)
+        $help("epochs in which the share falls to its value, from a quarter; 0: none");
     }
     randomK :group $help("values at random places") {
       share @8 :Float64 = 0.01 $range(least = 1e-6, most = 1) $help("share of the values");

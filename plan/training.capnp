@@ -39,7 +39,9 @@ struct Optimizer {
     $help("largest absolute value of an element of a gradient; 0: no limit");
   clipNorm @10 :Float64 $range(Range.clip) $flag("--clip-norm")
     $help("largest norm of a gradient over all parameters: that of a round under bsp and backup, "
-        "otherwise that of each push; 0: no limit");
+        "otherwise, and with top_k or random_k, that of each push; 0: no limit");
+  eightBitState @15 :Bool $flag("--eight-bit-state")
+    $help("keep the state of momentum, nesterov, adam and adamw in 8 bits instead of 32; on CPUs");
   groups @11 :List(ParameterGroup) $limit("kMaxParameterGroups")
     $help("parameters with another learning rate or weight decay; the first match counts");
   struct Updater {

@@ -37,6 +37,7 @@ Scenario& Scenario::loss(plan::Loss loss) {
 Scenario& Scenario::optimizer(plan::Optimizer optimizer) {
   plan::Optimizer& planned = plan_.optimizer;
   optimizer.no_decay_on_biases |= planned.no_decay_on_biases;
+  optimizer.eight_bit_state |= planned.eight_bit_state;
   if (optimizer.clip_value == 0) optimizer.clip_value = planned.clip_value;
   if (optimizer.clip_norm == 0) optimizer.clip_norm = planned.clip_norm;
   if (optimizer.groups.empty()) optimizer.groups = std::move(planned.groups);
@@ -56,6 +57,11 @@ Scenario& Scenario::clip_value(double most) {
 
 Scenario& Scenario::no_decay_on_biases(bool on) {
   plan_.optimizer.no_decay_on_biases = on;
+  return *this;
+}
+
+Scenario& Scenario::eight_bit_state(bool on) {
+  plan_.optimizer.eight_bit_state = on;
   return *this;
 }
 

@@ -57,6 +57,7 @@ class Scenario {
   Scenario& clip_value(double most);
   /// No weight decay for biases and for the scales and shifts of norms.
   Scenario& no_decay_on_biases(bool on = true);
+  Scenario& eight_bit_state(bool on = true);
   /// Factors of the learning rate and the weight decay of the parameters with these names, such as
   /// "0.*,*.bias". May be called several times; the first group that matches a parameter counts.
   Scenario& parameter_group(std::string names, double rate, double decay = 1);

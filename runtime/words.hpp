@@ -260,9 +260,9 @@ inline plan::Codec two_bit(double threshold = 0.5) {
 inline plan::Codec one_bit() {
   return plan::OneBit{};
 }
-/// `share`: of the values that is sent.
-inline plan::Codec top_k(double share = 0.01) {
-  return plan::TopK{share};
+/// `share`: of the values that is sent. `warmup`: epochs in which the share falls from a quarter.
+inline plan::Codec top_k(double share = 0.01, double warmup = 0) {
+  return plan::TopK{share, warmup};
 }
 inline plan::Codec random_k(double share = 0.01) {
   return plan::RandomK{share};

@@ -31,6 +31,7 @@ class Observers {
   explicit Observers(std::vector<std::shared_ptr<Observer>> observers)
       : observers_(std::move(observers)) {}
   void add(std::shared_ptr<Observer> observer) { observers_.push_back(std::move(observer)); }
+  bool any() const { return !observers_.empty(); }
 
   void event(Instant at, Address actor, const Event& event) {
     if (observers_.empty()) return;
@@ -85,6 +86,7 @@ class HostObservers {
   HostObservers(std::shared_ptr<Observers> all, std::shared_ptr<Presence> presence)
       : all_(std::move(all)), presence_(std::move(presence)) {}
 
+  bool any() const { return all_->any(); }
   void event(Instant at, Address actor, const Event& event) {
     if (sees(actor)) all_->event(at, actor, event);
   }

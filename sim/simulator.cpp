@@ -53,10 +53,9 @@ class Simulator::Box final : public Outbox {
   }
   void compute(std::shared_ptr<Work> work) override {
     if (is_lost()) return;
-    const Address address = simulator_.actors_[self_].address;
     const bool on_disk = work->waits_for_disk();
     const Slowdown slow_down =
-        on_disk ? Slowdown() : simulator_.compute_.slow_down(address, *work, simulator_.now_);
+        on_disk ? Slowdown() : simulator_.compute_.slow_down(address(), *work, simulator_.now_);
     const std::uint32_t task = simulator_.tasks_.put({.actor = self_,
                                                       .launch = simulator_.actors_[self_].launch,
                                                       .work = std::move(work),
@@ -72,8 +71,7 @@ class Simulator::Box final : public Outbox {
     if (is_lost()) return;
     const ActorIndex found = simulator_.find_here(watched);
     if (found == AddressMap::kNone) {
-      const auto address = simulator_.actors_[self_].address;
-      if (auto* const events = simulator_.options_.events) events->watch_out(address, watched);
+      if (auto* const events = simulator_.options_.events) events->watch_out(address(), watched);
       return;
     }
     Actor& actor = simulator_.actors_[found];
@@ -97,18 +95,21 @@ class Simulator::Box final : public Outbox {
   }
   void handled_numbered(std::uint64_t number, Address from, const Message& message) override {
     if (is_lost() || !is_new(number)) return;
-    const Letter letter(from, simulator_.actors_[self_].address, message);
-    simulator_.observers_.delivered(simulator_.now_, letter);
+    simulator_.observers_.delivered(simulator_.now_, {from, address(), message});
+  }
+  bool is_checked() const override { return simulator_.observers_.any(); }
+  void emit_to_checkers(const Event& event) override {
+    if (!is_lost()) simulator_.observers_.event(simulator_.now_, address(), event);
   }
   void emit(const Event& event) override {
     if (is_lost()) return;
-    const Address address = simulator_.actors_[self_].address;
-    simulator_.trace_.event(simulator_.now_, address, event);
-    if (simulator_.options_.on_event) simulator_.options_.on_event(address, simulator_.now_, event);
-    simulator_.observers_.event(simulator_.now_, address, event);
+    simulator_.trace_.event(simulator_.now_, address(), event);
+    if (const auto& call = simulator_.options_.on_event) call(address(), simulator_.now_, event);
+    simulator_.observers_.event(simulator_.now_, address(), event);
   }
 
  private:
+  Address address() const { return simulator_.actors_[self_].address; }
   /// The actor has ended in the middle of its handler.
   bool is_lost() const { return !simulator_.actors_[self_].role; }
   bool is_new(std::uint64_t number) {

@@ -95,6 +95,10 @@ void RunControl::finish(Outbox& out) {
   mailer_.to_shards(msg::Finish{}, out);
 }
 
+void RunControl::count_lost_residual() {
+  if (!is_over()) ++data_.end.lost_residuals;
+}
+
 void RunControl::fail_at_once(std::string text, Outbox& out) {
   data_.end.reason = msg::RunEnded::Reason::failed;
   data_.end.text = std::move(text);

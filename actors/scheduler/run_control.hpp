@@ -53,6 +53,8 @@ class RunControl {
   PushCounts counts() const { return {data_.partial_pushes, data_.dropped_pushes}; }
   void count_partial_pushes(std::uint64_t count) { data_.partial_pushes += count; }
   void count_dropped_pushes(std::uint64_t count) { data_.dropped_pushes += count; }
+  /// A worker's process has ended, and with it what its encodings had lost.
+  void count_lost_residual();
   void report(Outbox& out) const;
   std::string describe() const;
 

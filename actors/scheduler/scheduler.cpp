@@ -76,6 +76,9 @@ void Scheduler::on_down(Address actor, const EndReason& reason, Outbox& out) {
     auto& stage = roster_.stage_of(worker);
     const bool waits =
         roster_.member_of(worker).is_out() && (stage.joined || stage.rejoins.has_value());
+    const auto& member = roster_.member_of(worker);
+    const bool has_trained = member.has_started() || (member.is_out() && member.took_part);
+    if (job_->push_codecs && !stage.ended && has_trained) run_.count_lost_residual();
     stage.ended = true;
     stage.end_reason = reason;
     stage.rejoins.reset();

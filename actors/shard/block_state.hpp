@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "actors/job.hpp"
 #include "messages/worker_shard.hpp"
 #include "models/layout.hpp"
 
@@ -11,7 +12,7 @@ namespace leeway {
 struct BlockState {
   const Block* block = nullptr;
   Blob weights;
-  std::vector<Blob> slots;  // optimizer state; none for statistics
+  std::vector<Blob> slots;  // optimizer state, maybe packed (slot_floats); none for statistics
   Version version;
   double progress = 0;       // sum of the weights of the pushes applied
   std::int64_t samples = 0;  // trained on so far
@@ -21,5 +22,12 @@ struct BlockState {
     return {block->id, version, DType::f32, Shape{block->floats}, weights};
   }
 };
+
+/// The floats of an array of optimizer state.
+inline Blob slot_floats(const Job& job, const BlockState& state, int slot) {
+  const Blob& blob = state.slots[static_cast<std::size_t>(slot)];
+  if (!job.plan.optimizer.eight_bit_state) return blob;
+  return unpack_state(job.optimizer->state_range(slot), blob, state.block->floats);
+}
 
 }  // namespace leeway

@@ -45,6 +45,12 @@ Blob rows_of(const Job& job, const Block& block, WholeOf whole_of) {
   return rows;
 }
 
+/// State of the optimizer as the bucket keeps it. `floats`: on the executor's device.
+Blob kept(const Job& job, const BlockState& state, int slot, Blob floats) {
+  if (!job.plan.optimizer.eight_bit_state) return floats;
+  return pack_state(job.optimizer->state_range(slot), floats, state.block->floats);
+}
+
 void begin_state(const Job& job, Executor& on, int slots, BlockState& state) {
   state.weights = on.fetch(rows_of(job, *state.block, [&](std::size_t parameter) {
     const std::int64_t count = job.model->parameters()[parameter].spec.shape.count();
@@ -54,7 +60,8 @@ void begin_state(const Job& job, Executor& on, int slots, BlockState& state) {
     return checkpoint::Values{{floats, static_cast<std::size_t>(count)}, whole};
   }));
   for (int slot = 0; slot < slots; ++slot)
-    state.slots.push_back(filled(on, state.block->floats, job.optimizer->initial_state(slot)));
+    state.slots.push_back(kept(
+        job, state, slot, filled(on, state.block->floats, job.optimizer->initial_state(slot))));
 }
 
 /// Continues from the checkpoint. If the rows of the block were in several blocks, its version and
@@ -65,11 +72,12 @@ void resume_state(const Job& job, Executor& on, int slots, BlockState& state) {
       job, *state.block, [&](std::size_t parameter) { return parameters[parameter].weights; }));
   for (int slot = 0; slot < slots; ++slot)
     state.slots.push_back(
-        planted(Mutant::slots_restart)
-            ? zeros(on, state.block->floats)
-            : on.fetch(rows_of(job, *state.block, [&](std::size_t parameter) {
-                return parameters[parameter].slots[static_cast<std::size_t>(slot)];
-              })));
+        kept(job, state, slot,
+             planted(Mutant::slots_restart)
+                 ? zeros(on, state.block->floats)
+                 : on.fetch(rows_of(job, *state.block, [&](std::size_t parameter) {
+                     return parameters[parameter].slots[static_cast<std::size_t>(slot)];
+                   }))));
   for (const auto& slice : state.block->slices)
     for (const auto& rows : parameters[static_cast<std::size_t>(slice.parameter)].rows) {
       if (rows.first >= slice.first_row + slice.rows || slice.first_row >= rows.first + rows.count)
@@ -91,7 +99,8 @@ std::vector<BlockState> first_state(const Job& job, Executor& on, const Bucket& 
     const int slots = block.average > 0 ? 0 : job.optimizer->slots();
     if (first == FirstState::zeros) {
       state.weights = zeros(on, block.floats);
-      state.slots.resize(static_cast<std::size_t>(slots), state.weights);
+      for (int slot = 0; slot < slots; ++slot)
+        state.slots.push_back(kept(job, state, slot, state.weights));
     } else if (job.resumed) {
       resume_state(job, on, slots, state);
     } else {
@@ -138,8 +147,9 @@ void ParameterBucket::save(std::vector<msg::StoredBlock>& blocks) const {
   for (const BlockState& state : live_) {
     auto& saved = blocks.emplace_back();
     saved.weights = state.describe();
-    for (const Blob& slot : state.slots)
-      saved.slots.push_back({DType::f32, Shape{state.block->floats}, slot});
+    for (std::size_t slot = 0; slot < state.slots.size(); ++slot)
+      saved.slots.push_back({DType::f32, Shape{state.block->floats},
+                             slot_floats(*job_, state, static_cast<int>(slot))});
     saved.progress = state.progress;
     saved.samples = state.samples;
   }
@@ -157,7 +167,8 @@ void ParameterBucket::restore(const msg::StoredBlock& block) {
   state->weights = on_->fetch(block.weights.data);
   for (std::size_t slot = 0; slot < block.slots.size(); ++slot) {
     LW_CHECK(fits(block.slots[slot].data), slot);
-    state->slots[slot] = on_->fetch(block.slots[slot].data);
+    state->slots[slot] =
+        kept(*job_, *state, static_cast<int>(slot), on_->fetch(block.slots[slot].data));
   }
   state->version = block.weights.version;
   state->progress = block.progress;

@@ -8,14 +8,15 @@
 namespace leeway {
 namespace {
 
-Status validate_block(const msg::BlockData& data, const Block& expected, const Job& job) {
+Status validate_block(const msg::BlockData& data, const Block& expected, Iteration iteration,
+                      const Job& job) {
   if (data.block != expected.id)
     return Error{concat("expected block ", expected.id, ", found ", data.block)};
   if (data.dtype != DType::f32 || data.shape.count() != expected.floats)
     return Error{concat("block ", data.block, " must be ", expected.floats, " x f32, is ",
                         data.shape, " x ", name_of(data.dtype))};
   if (data.codec == CodecId::none) return {};
-  const Codec* const codec = job.push_codec_of(expected);
+  const Codec* const codec = job.push_codec_of(expected, iteration);
   if (!codec || data.codec != id_of(job.plan.compress.push))
     return Error{concat("block ", data.block, " has an encoding that the plan does not name")};
   if (const auto valid = codec->check(data.data.bytes(), static_cast<std::size_t>(expected.floats));
@@ -54,7 +55,9 @@ Status validate_push(const msg::Push& push, const StageShare::AtShard& share, co
                         push.blocks.size())};
   std::size_t slices = 0;
   for (std::size_t i = 0; i < blocks.size(); ++i) {
-    if (auto valid = validate_block(push.blocks[i], job.layout->block(blocks[i]), job); !valid)
+    if (auto valid =
+            validate_block(push.blocks[i], job.layout->block(blocks[i]), push.iteration, job);
+        !valid)
       return valid;
     slices += job.layout->block(blocks[i]).slices.size();
   }

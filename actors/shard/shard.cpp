@@ -168,13 +168,23 @@ void Shard::answer(const ParkedPull& pull, Outbox& out) {
 }
 
 void Shard::release_pulls(std::optional<WorkerId> mover, Outbox& out) {
-  for (const auto& pull : gate_.release(mover, out.now())) answer(pull, out);
+  auto released = gate_.release(mover, out.now());
+  // Each shard begins with another worker: if all answered the same first, they would wait for its
+  // link.
+  const std::size_t first = released.size() * id_.value() / job_->layout->shards();
+  std::rotate(released.begin(), released.begin() + static_cast<std::ptrdiff_t>(first),
+              released.end());
+  for (const auto& pull : released) {
+    if (mover) out.emit(event::PullReleased{pull.worker, pull.pull.iteration, *mover});
+    answer(pull, out);
+  }
 }
 
 Status Shard::validate(WorkerId worker, const msg::Push& push) const {
   if (auto valid = validate_push(push, share_of(worker), *job_); !valid) return valid;
-  if (push.scale != 1 && !job_->clips_pushes())
-    return Error{concat("scale is ", push.scale, ", but the norm of pushes has no limit")};
+  if (push.scale != 1 && (!job_->clips_pushes() || job_->push_codecs))
+    return Error{
+        concat("scale is ", push.scale, ", but the shard scales no gradients in this run")};
   const Clock clock = clocks_.find(worker)->clock;
   if (push.iteration.value() != clock.value() || gate_.is_allowed(worker, push.iteration, clock))
     return {};

@@ -22,7 +22,8 @@ void StoreWork::run(int) {
   for (const BlockState& state : states_) {
     auto& stored = blocks.emplace_back(
         checkpoint::StoredBlock{.block = state.block, .weights = state.weights.on_host()});
-    for (const Blob& slot : state.slots) stored.slots.push_back(slot.on_host());
+    for (std::size_t slot = 0; slot < state.slots.size(); ++slot)
+      stored.slots.push_back(slot_floats(*job_, state, static_cast<int>(slot)).on_host());
     answer_.blocks.push_back({state.block->id, state.version, state.progress, state.samples});
   }
   auto files = job_->checkpoints->write_tensors(answer_.checkpoint, shard_, *job_->model, blocks);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <utility>
 
 #include "models/gradient_sum.hpp"
@@ -45,6 +46,33 @@ class Rewrite {
   Blob& blob_;
   Blob fresh_;
   bool in_place_;
+};
+
+/// The same for an array of optimizer state. Packed state is unpacked for the update.
+class StateRewrite {
+ public:
+  StateRewrite(Executor& on, const Job& job, BlockState& state, int slot)
+      : slot_(state.slots[static_cast<std::size_t>(slot)]), floats_(state.block->floats) {
+    if (!job.plan.optimizer.eight_bit_state) {
+      rewrite_.emplace(on, slot_);
+      return;
+    }
+    range_ = job.optimizer->state_range(slot);
+    unpacked_ = slot_floats(job, state, slot);
+  }
+  const float* from() const { return rewrite_ ? rewrite_->from() : unpacked_.as_floats(); }
+  float* to() { return rewrite_ ? rewrite_->to() : unpacked_.mutable_floats(); }
+  void done() {
+    if (rewrite_) return rewrite_->done();
+    slot_ = pack_state(range_, unpacked_, floats_);
+  }
+
+ private:
+  Blob& slot_;
+  std::int64_t floats_;
+  StateRange range_ = StateRange::any;
+  std::optional<Rewrite> rewrite_;  // of floats
+  Blob unpacked_;
 };
 
 /// The floats of a range.
@@ -216,7 +244,8 @@ std::size_t UpdateWork::first_slice(std::size_t index) const {
 Blob UpdateWork::values_of(const Contribution& contribution, std::size_t index) const {
   const msg::BlockData& block = contribution.blocks[index];
   if (block.codec == CodecId::none) return on_->fetch(block.data);
-  Blob values = decode_blob(*job_->push_codec, block.data, block.shape.count());
+  Blob values =
+      decode_blob(job_->push_codecs->at(contribution.iteration), block.data, block.shape.count());
   zero_padding(*job_->model, *(*live_)[index].block, values.mutable_floats());
   return on_->fetch(values);
 }
@@ -254,9 +283,9 @@ void UpdateWork::add(Blob& to, const Contribution& contribution, float scale, bo
   if (block.codec == CodecId::none || on_->device().kind == Device::Kind::cuda)
     return add(to, values_of(contribution, index), scale, first, index);
   if (first) on_->zero(to.mutable_data(), to.size());
-  job_->push_codec->accumulate(
-      block.data.bytes(), scale,
-      {to.mutable_floats(), static_cast<std::size_t>((*live_)[index].block->floats)});
+  job_->push_codecs->at(contribution.iteration)
+      .accumulate(block.data.bytes(), scale,
+                  {to.mutable_floats(), static_cast<std::size_t>((*live_)[index].block->floats)});
   zero_padding(*job_->model, *(*live_)[index].block, to.mutable_floats());
 }
 
@@ -284,12 +313,12 @@ void UpdateWork::apply(BlockState& state, const float* gradient) const {
   Rewrite weights(*on_, state.weights);
   buffers.w = weights.from();
   buffers.w_out = weights.to();
-  std::vector<Rewrite> slots;
+  std::vector<StateRewrite> slots;
   slots.reserve(state.slots.size());
-  for (auto& blob : state.slots) {
-    auto& slot = slots.emplace_back(*on_, blob);
-    buffers.state[slots.size() - 1] = slot.from();
-    buffers.state_out[slots.size() - 1] = slot.to();
+  for (std::size_t i = 0; i < state.slots.size(); ++i) {
+    auto& slot = slots.emplace_back(*on_, *job_, state, static_cast<int>(i));
+    buffers.state[i] = slot.from();
+    buffers.state_out[i] = slot.to();
   }
   const double average = state.block->average;
   if (average > 0) {

@@ -82,7 +82,20 @@ Cost ComputeWork::cost(int part) const {
     if (op.kind == OpKind::forward && is_first(op))
       floats += floats_before(*job_->model, 0, op.micro_batch->size());
   }
-  return {flops / parts(), part == 0 ? floats * static_cast<std::int64_t>(sizeof(float)) : 0};
+  const std::int64_t read = part == 0 ? floats * static_cast<std::int64_t>(sizeof(float)) : 0;
+  return {.flops = flops / parts(), .bytes = read, .bytes_after = encoding_bytes(part)};
+}
+
+std::int64_t ComputeWork::encoding_bytes(int part) const {
+  if (!job_->push_codecs) return 0;
+  std::int64_t bytes = 0;
+  for (const int layer : layers_of(part))
+    share().for_each_block(layer, [&](BlockId id) {
+      const Block& block = job_->layout->block(id);
+      const Codec* const codec = job_->push_codec_of(block, last().micro_batch->pulled);
+      if (codec) bytes += block.floats * codec->traffic_per_value();
+    });
+  return bytes;
 }
 
 // ---- computing ----

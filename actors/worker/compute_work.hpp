@@ -74,6 +74,8 @@ class ComputeWork final : public Work {
   bool is_last(const Operation& op) const { return range_of(op).end == job_->model->layers(); }
   std::vector<int> completed_layers() const;
   std::int64_t flops_of(const Operation& op) const;
+  /// Memory traffic that takes as long as the encoding of the gradients of a part.
+  std::int64_t encoding_bytes(int part) const;
   void pretend(int part);
   void compute(int part);
   void forward(Operation& op);

@@ -127,11 +127,12 @@ void ParameterClient::push_layer(const PushedIteration& of, int layer,
       } else {
         message.weight = applied ? 0 : of.weight;  // then it only assigns
         message.samples = applied ? 0 : of.samples;
-        message.scale = of.scale;
+        message.scale = encoder_.is_active() ? 1 : of.scale;
         for (const BlockId id : bucket.blocks) {
           const Version version = versions[id.value()];
           if (message.assigned.empty())
-            message.blocks.push_back(encoder_.encode(id, version, of.iteration, gradient(id)));
+            message.blocks.push_back(
+                encoder_.encode(id, version, of.iteration, gradient(id), of.scale, out));
           else
             message.blocks.push_back(
                 {id, version, DType::f32, Shape{job_->layout->block(id).floats}, gradient(id)});

@@ -1,29 +1,47 @@
 #include "actors/worker/push_encoder.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
+#include "core/mutant.hpp"
 #include "core/rng.hpp"
 #include "kernels/accumulate.hpp"
 #include "policies/codec/blobs.hpp"
 
 namespace leeway {
+namespace {
+
+struct Sums {
+  double plain = 0, absolute = 0;
+};
+
+Sums sums_of(std::span<const float> values) {
+  Sums sums;
+  for (const double value : values) {
+    sums.plain += value;
+    sums.absolute += std::abs(value);
+  }
+  return sums;
+}
+
+}  // namespace
 
 PushEncoder::PushEncoder(std::shared_ptr<const Job> job, WorkerId id)
     : job_(std::move(job)), id_(id), correction_(MomentumCorrection::of(job_->plan)) {
-  if (!job_->push_codec) return;
+  if (!is_active()) return;
   const auto blocks = job_->layout->blocks().size();
   residuals_.resize(blocks);
   zeros_.resize(blocks);
   if (correction_) velocities_.resize(blocks);
 }
 
-msg::BlockData PushEncoder::encode(BlockId id, Version version, Iteration iteration,
-                                   Blob gradient) {
+msg::BlockData PushEncoder::encode(BlockId id, Version version, Iteration iteration, Blob gradient,
+                                   float scale, Outbox& out) {
   const Block& block = job_->layout->block(id);
   const auto count = static_cast<std::size_t>(block.floats);
   msg::BlockData data{id, version, DType::f32, Shape{block.floats}, std::move(gradient)};
-  const Codec* const codec = job_->push_codec_of(block);
+  const Codec* const codec = job_->push_codec_of(block, iteration);
   if (!codec) return data;
   data.codec = id_of(job_->plan.compress.push);
   if (job_->cost_only) {
@@ -38,40 +56,47 @@ msg::BlockData PushEncoder::encode(BlockId id, Version version, Iteration iterat
     values = std::move(copy);
   }
   const std::span<float> floats(values.mutable_floats(), count);
-  add_residual(id, floats);
+  if (scale != 1)
+    for (float& value : floats) value *= scale;
+  if (correction_) add_velocity(id, floats);
+  Sums given, encoded;
+  if (out.is_checked()) given = sums_of(floats);
+  if (const Blob& residual = residuals_[id.value()])
+    kernels::accumulate(floats.data(), residual.as_floats(), 1, block.floats, kernels::Write::add);
+  if (out.is_checked()) encoded = sums_of(floats);
   const std::uint64_t draw = mix64(static_cast<std::uint64_t>(iteration.value()) ^
                                    static_cast<std::uint64_t>(id.value()) << 40);
   data.data =
       encode_blob(*codec, values, block.floats, mix64(job_->plan.seed ^ mix64(id_.value()) ^ draw));
   subtract_sent(id, *codec, data.data.bytes(), floats);
   zero_padding(*job_->model, block, floats.data());  // an encoding may change it
-  residuals_[id.value()] = std::move(values);
+  if (out.is_checked())
+    out.emit_to_checkers(event::GradientEncoded{
+        id_, iteration, id, given.plain, sums_of(floats).plain, given.absolute + encoded.absolute});
+  if (!planted(Mutant::residual_forgotten)) residuals_[id.value()] = std::move(values);
   return data;
 }
 
 const Blob& PushEncoder::encoded_zeros(BlockId block, const Codec& codec) {
   Blob& zeros = zeros_[block.value()];
-  if (zeros) return zeros;
-  const std::vector<float> values(static_cast<std::size_t>(job_->layout->block(block).floats));
-  zeros = Blob::allocate(codec.size(values.size()));
+  const auto floats = static_cast<std::size_t>(job_->layout->block(block).floats);
+  if (zeros && zeros.size() == codec.size(floats)) return zeros;
+  const std::vector<float> values(floats);
+  zeros = Blob::allocate(codec.size(floats));
   codec.encode(values, 0, {zeros.mutable_data(), zeros.size()});
   return zeros;
 }
 
-void PushEncoder::add_residual(BlockId block, std::span<float> gradient) {
+void PushEncoder::add_velocity(BlockId block, std::span<float> gradient) {
   const auto count = static_cast<std::int64_t>(gradient.size());
-  if (correction_) {
-    Blob& velocity = velocities_[block.value()];
-    if (!velocity) {
-      velocity = Blob::floats(count);
-      std::fill_n(velocity.mutable_floats(), count, 0.0f);
-    }
-    kernels::accumulate(gradient.data(), velocity.as_floats(), correction_->factor, count,
-                        kernels::Write::add);
-    std::copy_n(gradient.data(), count, velocity.mutable_floats());
+  Blob& velocity = velocities_[block.value()];
+  if (!velocity) {
+    velocity = Blob::floats(count);
+    std::fill_n(velocity.mutable_floats(), count, 0.0f);
   }
-  if (const Blob& residual = residuals_[block.value()])
-    kernels::accumulate(gradient.data(), residual.as_floats(), 1, count, kernels::Write::add);
+  kernels::accumulate(gradient.data(), velocity.as_floats(), correction_->factor, count,
+                      kernels::Write::add);
+  std::copy_n(gradient.data(), count, velocity.mutable_floats());
 }
 
 void PushEncoder::subtract_sent(BlockId block, const Codec& codec,

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "actors/job.hpp"
+#include "actors/outbox.hpp"
 #include "messages/tensors.hpp"
 #include "policies/codec/momentum_correction.hpp"
 
@@ -22,14 +23,19 @@ class PushEncoder {
  public:
   PushEncoder(std::shared_ptr<const Job> job, WorkerId id);
 
+  /// Whether the plan's pushes have a codec.
+  bool is_active() const { return job_->push_codecs != nullptr; }
   /// A gradient of a block as a push carries it. `version`: of the weights that it was computed on.
-  msg::BlockData encode(BlockId block, Version version, Iteration iteration, Blob gradient);
+  /// `scale`: a factor of the gradient, which limits its norm. The push's own factor is then 1.
+  /// Without a codec, the gradient stays as it is.
+  msg::BlockData encode(BlockId block, Version version, Iteration iteration, Blob gradient,
+                        float scale, Outbox& out);
 
  private:
   /// The encoding of zeros, for runs that compute no gradients.
   const Blob& encoded_zeros(BlockId block, const Codec& codec);
-  /// Adds the residual to a gradient, or with a momentum correction to its velocity.
-  void add_residual(BlockId block, std::span<float> gradient);
+  /// With a momentum correction: replaces a gradient by the velocity that it gives.
+  void add_velocity(BlockId block, std::span<float> gradient);
   /// Subtracts what an encoding carries from the values, and clears its velocity.
   void subtract_sent(BlockId block, const Codec& codec, std::span<const std::byte> encoded,
                      std::span<float> values);

@@ -59,8 +59,8 @@ LeasedIteration WholeWorker::begin_next(Outbox& out) {
 }
 
 void WholeWorker::count_iteration(Iteration iteration, std::int64_t samples, Outbox& out) {
+  waiting_since_ = out.now();  // writing an event takes time
   out.emit(event::StepFinished{id_, iteration, samples});
-  waiting_since_ = out.now();
   report_.compute += waiting_since_ - computing_since_;
   report_.clock = Clock(next_.value());
   if (samples > 0) {

@@ -49,6 +49,10 @@ CodecId id_of(const plan::Codec& spec) {
   return static_cast<CodecId>(spec.index());
 }
 
+bool is_sparse(const plan::Codec& spec) {
+  return std::holds_alternative<plan::TopK>(spec) || std::holds_alternative<plan::RandomK>(spec);
+}
+
 std::unique_ptr<Codec> make_codec(const plan::Codec& spec) {
   return std::visit(CodecMaker{}, spec);
 }

@@ -24,6 +24,9 @@ class Codec {
   virtual std::string_view name() const = 0;
   /// Whether senders of gradients keep residuals.
   virtual bool keeps_residual() const { return true; }
+  /// Time to encode a gradient and to update its residual, for simulations: the bytes of memory
+  /// traffic per value that take as long (bench/codec_bench.cpp).
+  virtual std::int64_t traffic_per_value() const { return 32; }
   /// Bytes of an encoding of `count` values.
   virtual std::size_t size(std::size_t count) const = 0;
   /// Requires size(values.size()) bytes. Encodings with other seeds choose other elements.
@@ -49,5 +52,7 @@ class Codec {
 std::unique_ptr<Codec> make_codec(const plan::Codec& spec);
 /// How messages name it.
 CodecId id_of(const plan::Codec& spec);
+/// Whether an encoding has only a share of the values: top_k and random_k.
+bool is_sparse(const plan::Codec& spec);
 
 }  // namespace leeway

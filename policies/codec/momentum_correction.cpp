@@ -2,14 +2,13 @@
 
 #include <variant>
 
+#include "policies/codec/codec.hpp"
+
 namespace leeway {
 
 std::optional<MomentumCorrection> MomentumCorrection::of(const Plan& plan) {
-  const plan::Codec& push = plan.compress.push;
   const auto* momentum = std::get_if<plan::Momentum>(&plan.optimizer.kind);
-  const bool is_sparse =
-      std::holds_alternative<plan::TopK>(push) || std::holds_alternative<plan::RandomK>(push);
-  if (!is_sparse || !momentum || momentum->dampening > 0) return std::nullopt;
+  if (!is_sparse(plan.compress.push) || !momentum || momentum->dampening > 0) return std::nullopt;
   return MomentumCorrection{static_cast<float>(momentum->factor)};
 }
 

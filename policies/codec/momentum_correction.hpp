@@ -1,6 +1,6 @@
 #pragma once
 // MomentumCorrection: momentum of workers instead of shards, for codecs that send few values (Lin,
-// Han, Mao, Wang, Dally, "Deep Gradient Compression", ICLR 2018, sections 3.1 and 3.2).
+// Han, Mao, Wang, Dally, "Deep Gradient Compression", ICLR 2018, sections 3.2 and 3.3).
 //
 // If a shard applied momentum to such pushes, a value that is sent once in many iterations would
 // get the momentum of a single one. So each worker keeps the velocity u = m u + g of its own

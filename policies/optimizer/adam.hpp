@@ -18,6 +18,9 @@ class Adam final : public Optimizer {
   Adam(const plan::Adam& spec, double weight_decay) : spec_(spec), decay_(weight_decay) {}
   std::string_view name() const override { return "adam"; }
   int slots() const override { return spec_.amsgrad ? 3 : 2; }  // m, v, the largest v
+  StateRange state_range(int slot) const override {
+    return slot == 0 ? StateRange::any : StateRange::not_negative;
+  }
   kernels::UpdateFormula formula(const UpdateSize& size) const override {
     return adam_formula(spec_, size, decay_ * size.decay, 1);
   }

@@ -11,6 +11,9 @@ class AdamW final : public Optimizer {
   AdamW(const plan::AdamW& spec, double weight_decay) : spec_(spec), decay_(weight_decay) {}
   std::string_view name() const override { return "adamw"; }
   int slots() const override { return spec_.amsgrad ? 3 : 2; }  // m, v, the largest v
+  StateRange state_range(int slot) const override {
+    return slot == 0 ? StateRange::any : StateRange::not_negative;
+  }
   kernels::UpdateFormula formula(const UpdateSize& size) const override {
     const double shrink = size.learning_rate * size.weight * decay_ * size.decay;
     return adam_formula(spec_, size, 0, 1 - shrink);

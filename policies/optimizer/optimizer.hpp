@@ -11,6 +11,7 @@
 
 #include "kernels/executor.hpp"
 #include "plan/plan.hpp"
+#include "policies/optimizer/eight_bit_state.hpp"
 
 namespace leeway {
 
@@ -36,6 +37,8 @@ class Optimizer {
   int streams() const { return 3 + 2 * slots(); }
   /// Whether a round's gradient is the sum over the workers instead of their mean.
   virtual bool sums_rounds() const { return false; }
+  /// The values of a state array.
+  virtual StateRange state_range(int /*slot*/) const { return StateRange::any; }
   /// The first value of all elements of a state array.
   virtual float initial_state(int /*slot*/) const { return 0; }
   /// The formula that an update of this size applies to each weight and its state.

@@ -269,6 +269,11 @@ void print_table(const StatusByName& before, const StatusByName& all, const node
   std::cout << "job " << asked.job << ", " << fixed(program.seconds, 1) << " s";
   if (program.progress.iterations > 0) std::cout << ", " << progress_text(program.progress);
   std::cout << '\n';
+  const auto& traffic = program.progress;
+  if (const auto text = codec_text(traffic.push_bytes, traffic.plain_push_bytes); !text.empty())
+    std::cout << "gradients " << text << '\n';
+  if (const auto text = codec_text(traffic.pull_bytes, traffic.plain_pull_bytes); !text.empty())
+    std::cout << "weights " << text << '\n';
   if (const auto& last = program.checkpoint; last.number > 0)
     std::cout << "checkpoint " << last.number << " written " << duration(last.seconds) << " ago ("
               << grouped(last.samples) << " samples)\n";
@@ -306,7 +311,11 @@ nlohmann::ordered_json progress_json(const node::Status::Progress& progress) {
                               {"test_loss", progress.test_loss},
                               {"test_accuracy", progress.test_accuracy},
                               {"staleness_bound", progress.bound},
-                              {"workers", progress.workers}};
+                              {"workers", progress.workers},
+                              {"pushed_bytes", progress.push_bytes},
+                              {"pushed_bytes_without_codec", progress.plain_push_bytes},
+                              {"pulled_bytes", progress.pull_bytes},
+                              {"pulled_bytes_without_codec", progress.plain_pull_bytes}};
   if (progress.bound < 0) json["staleness_bound"] = nullptr;
   return json;
 }

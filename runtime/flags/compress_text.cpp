@@ -6,6 +6,7 @@
 #include <iterator>
 #include <optional>
 #include <string_view>
+#include <vector>
 
 #include "core/text.hpp"
 #include "plan/settings.hpp"
@@ -16,7 +17,8 @@ namespace {
 
 constexpr const char* kExample =
     "give --compress push=int8,pull=bf16, another list, or none; push: bf16, fp16, int8, int4, "
-    "two_bit(0.5), one_bit, top_k(0.01) or random_k(0.01); pull, activations and "
+    "two_bit(0.5), one_bit, top_k(0.01), top_k(0.01,2) with two epochs of warm-up, or "
+    "random_k(0.01); pull, activations and "
     "activation_gradients: bf16, fp16 or int8";
 
 struct Field {
@@ -28,17 +30,34 @@ constexpr Field kFields[] = {{"push", &plan::Compression::push},
                              {"activations", &plan::Compression::activations},
                              {"activation_gradients", &plan::Compression::activation_gradients}};
 
-/// The number in "name(number)".
-std::optional<double> argument_of(std::string_view text, std::string_view name) {
-  if (!text.starts_with(name) || !text.ends_with(')')) return std::nullopt;
+/// The numbers in "name(number,number)"; none for another text.
+std::vector<double> arguments_of(std::string_view text, std::string_view name) {
+  if (!text.starts_with(name) || !text.ends_with(')')) return {};
   text.remove_prefix(name.size());
-  if (text.empty() || text.front() != '(') return std::nullopt;
-  text = text.substr(1, text.size() - 2);
-  double number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(number))
-    return std::nullopt;
-  return number;
+  if (text.empty() || text.front() != '(') return {};
+  text.remove_prefix(1);
+  std::vector<double> numbers;
+  while (true) {  // each number ends with a comma, the last with the bracket
+    double number = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size() - 1, number);
+    if (error != std::errc() || !std::isfinite(number)) return {};
+    numbers.push_back(number);
+    text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+    if (text.size() == 1) return numbers;
+    if (text.front() != ',') return {};
+    text.remove_prefix(1);
+  }
+}
+
+/// The length of the first codec of a list: up to a comma that is not in brackets.
+std::size_t end_of_part(std::string_view list) {
+  int depth = 0;
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    if (list[i] == '(') ++depth;
+    if (list[i] == ')') --depth;
+    if (list[i] == ',' && depth == 0) return i;
+  }
+  return list.size();
 }
 
 std::optional<plan::Codec> parse_codec(std::string_view text) {
@@ -51,9 +70,12 @@ std::optional<plan::Codec> parse_codec(std::string_view text) {
   if (text == "two_bit") return plan::TwoBit{};
   if (text == "top_k") return plan::TopK{};
   if (text == "random_k") return plan::RandomK{};
-  if (const auto threshold = argument_of(text, "two_bit")) return plan::TwoBit{*threshold};
-  if (const auto share = argument_of(text, "top_k")) return plan::TopK{*share};
-  if (const auto share = argument_of(text, "random_k")) return plan::RandomK{*share};
+  if (const auto one = arguments_of(text, "two_bit"); one.size() == 1) return plan::TwoBit{one[0]};
+  if (const auto one = arguments_of(text, "random_k"); one.size() == 1)
+    return plan::RandomK{one[0]};
+  const auto top = arguments_of(text, "top_k");
+  if (top.size() == 1) return plan::TopK{top[0], 0};
+  if (top.size() == 2) return plan::TopK{top[0], top[1]};
   return std::nullopt;
 }
 
@@ -61,7 +83,10 @@ std::string text_of_codec(const plan::Codec& codec) {
   const std::string name = plan::choices("compress.push")[codec.index()];
   if (const auto* two = std::get_if<plan::TwoBit>(&codec))
     return concat(name, '(', two->threshold, ')');
-  if (const auto* top = std::get_if<plan::TopK>(&codec)) return concat(name, '(', top->share, ')');
+  if (const auto* top = std::get_if<plan::TopK>(&codec)) {
+    const std::string warmup = top->warmup == 0 ? "" : concat(',', top->warmup);
+    return concat(name, '(', top->share, warmup, ')');
+  }
   if (const auto* random = std::get_if<plan::RandomK>(&codec))
     return concat(name, '(', random->share, ')');
   return name;
@@ -75,7 +100,7 @@ Expected<plan::Compression> parse_compression(const std::string& text,
   plan::Compression compression = present;
   std::string_view rest = text;
   while (true) {
-    const std::string_view part = rest.substr(0, rest.find(','));
+    const std::string_view part = rest.substr(0, end_of_part(rest));
     const auto equals = part.find('=');
     const auto codec =
         equals == std::string_view::npos ? std::nullopt : parse_codec(part.substr(equals + 1));

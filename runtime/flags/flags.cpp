@@ -58,6 +58,8 @@ void add_training_flags(CLI::App& app, Flags& flags, const Plan& plan) {
   training.setting("optimizer.weight_decay", flags.weight_decay, plan.optimizer.weight_decay);
   training.add_flag("--no-decay-on-biases", flags.no_decay_on_biases,
                     plan::help_of_flag(plan::setting("optimizer.no_decay_on_biases")));
+  training.add_flag("--eight-bit-state", flags.eight_bit_state,
+                    plan::help_of_flag(plan::setting("optimizer.eight_bit_state")));
   training.setting("optimizer.clip_norm", flags.clip_norm, plan.optimizer.clip_norm);
   training.setting("optimizer.clip_value", flags.clip_value, plan.optimizer.clip_value);
   training.setting("lr_schedule", flags.lr_schedule, text_of(plan.lr_schedule));
@@ -245,6 +247,7 @@ Status apply_training(const Flags& flags, Plan& plan) {
     if (kind->index() != plan.lr_schedule.kind.index()) plan.lr_schedule.kind = *kind;
   }
   if (flags.no_decay_on_biases) plan.optimizer.no_decay_on_biases = true;
+  if (flags.eight_bit_state) plan.optimizer.eight_bit_state = true;
   take(plan.optimizer.clip_norm, flags.clip_norm);
   take(plan.optimizer.clip_value, flags.clip_value);
   take(plan.optimizer.learning_rate, flags.learning_rate);

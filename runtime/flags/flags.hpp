@@ -27,6 +27,7 @@ struct Flags {
   std::vector<std::string> slow, faults, init_map;
   bool init_partial = false;
   bool no_decay_on_biases = false;
+  bool eight_bit_state = false;
   bool prefetch = false;
   bool no_prefetch = false;
   bool print_plan = false;

@@ -3,6 +3,7 @@
 #include "sim/checkers/bounds.hpp"
 #include "sim/checkers/checkpoints.hpp"
 #include "sim/checkers/clocks.hpp"
+#include "sim/checkers/encodings.hpp"
 #include "sim/checkers/evicted.hpp"
 #include "sim/checkers/exactly_once.hpp"
 #include "sim/checkers/limits.hpp"
@@ -33,6 +34,7 @@ std::vector<std::shared_ptr<Checker>> all_checkers(const std::shared_ptr<const J
           std::make_shared<SnapshotChecker>(job, checkpoints),
           std::make_shared<SampleChecker>(job),
           std::make_shared<WeightsChecker>(job),
+          std::make_shared<EncodingChecker>(job),
           std::make_shared<PipelineChecker>(job),
           std::make_shared<StageQueueChecker>(job),
           std::make_shared<EvictedChecker>(job),

@@ -9,8 +9,8 @@
 
 namespace leeway::sim {
 
-/// New checkers for one run, in the order in which the host calls them. Property 7 needs no checker
-/// while gradients are not compressed. compare_runs() in sim/determinism.hpp checks property 9.
+/// New checkers for one run, in the order in which the host calls them. compare_runs() in
+/// sim/determinism.hpp checks property 9.
 std::vector<std::shared_ptr<Checker>> all_checkers(const std::shared_ptr<const Job>& job);
 
 }  // namespace leeway::sim

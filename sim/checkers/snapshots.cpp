@@ -58,9 +58,10 @@ const std::uint32_t* SnapshotChecker::shard_bucket_of(Address shard, WorkerId wo
   return bucket < buckets.size() ? &buckets[bucket] : nullptr;
 }
 
-Blob SnapshotChecker::values_of(const msg::BlockData& gradient) const {
+Blob SnapshotChecker::values_of(const msg::BlockData& gradient, Iteration iteration) const {
   if (gradient.codec == CodecId::none) return gradient.data;
-  Blob values = decode_blob(*job_->push_codec, gradient.data, gradient.shape.count());
+  Blob values =
+      decode_blob(job_->push_codecs->at(iteration), gradient.data, gradient.shape.count());
   zero_padding(*job_->model, job_->layout->block(gradient.block), values.mutable_floats());
   return values;
 }
@@ -80,7 +81,7 @@ void SnapshotChecker::add(State& state, ShardBucket bucket, const msg::Push& pus
   for (const auto& gradient : push.blocks) {
     const auto block = state.weights.find(gradient.block);
     if (block == state.weights.end()) continue;
-    const Blob data = values_of(gradient).on_host();
+    const Blob data = values_of(gradient, push.iteration).on_host();
     const float* const g = data.as_floats();
     auto& [values, largest] = block->second;
     for (std::size_t i = 0; i < values.size(); ++i) {

@@ -69,7 +69,7 @@ class SnapshotChecker final : public Checker {
   /// Null if the worker has no such bucket at the shard.
   const std::uint32_t* shard_bucket_of(Address shard, WorkerId worker, WorkerBucket bucket) const;
   /// The decoded gradient.
-  Blob values_of(const msg::BlockData& gradient) const;
+  Blob values_of(const msg::BlockData& gradient, Iteration iteration) const;
   /// `begins_update`: the push is not part of an update that was counted before.
   void add(State& state, ShardBucket bucket, const msg::Push& push, bool begins_update) const;
   void compare(Address address, const State& expected, const msg::SnapshotState& found) const;

@@ -22,6 +22,7 @@ constexpr std::uint64_t kOrderStream = 0x6f726465;
 constexpr std::uint64_t kStandbyStream = 0x73746279;
 constexpr std::uint64_t kCodecStream = 0x636f6463;
 constexpr std::uint64_t kPrecisionStream = 0x70726563;
+constexpr std::uint64_t kStateStream = 0x73746174;
 
 class Draw {
  public:
@@ -42,6 +43,7 @@ class Draw {
     limit_norm();
     codecs();
     precisions();
+    optimizer_state();
     data();
     world();
     stragglers();
@@ -114,17 +116,15 @@ class Draw {
   }
   void codecs() {
     Rng rng = Rng::stream(plan_.seed, kCodecStream);
-    const bool by_rounds = std::holds_alternative<plan::Bsp>(plan_.consistency);
     const bool drops = std::holds_alternative<plan::Backup>(plan_.consistency) ||
-                       (plan_.optimizer.clip_norm > 0 && !by_rounds) ||
                        plan_.optimizer.clip_value > 0;  // a part of a push
     if (drops) plan_.compress.push = plan::NoCodec{};
     if (plan_.pipeline.stages == 1)
       plan_.compress.activations = plan_.compress.activation_gradients = plan::NoCodec{};
     if (plan_.compress != plan::Compression{} || !rng.one_in(4)) return;
-    const plan::Codec push[] = {plan::NoCodec{}, plan::Bf16{},      plan::Int8{},
-                                plan::Int4{},    plan::TwoBit{},    plan::OneBit{},
-                                plan::TopK{0.1}, plan::RandomK{0.1}};
+    const plan::Codec push[] = {plan::NoCodec{}, plan::Bf16{},        plan::Int8{},
+                                plan::Int4{},    plan::TwoBit{},      plan::OneBit{},
+                                plan::TopK{0.1}, plan::TopK{0.05, 1}, plan::RandomK{0.1}};
     // fp16 ends at 65,504, which the weights of drawn models exceed.
     const plan::Codec pull[] = {plan::NoCodec{}, plan::Bf16{}, plan::Int8{}};
     if (!drops) plan_.compress.push = push[rng.below(std::size(push))];
@@ -136,6 +136,11 @@ class Draw {
   void precisions() {
     Rng rng = Rng::stream(plan_.seed, kPrecisionStream);
     if (rng.one_in(4)) plan_.precision = rng.one_in(2) ? "bf16" : "bf16,0=fp32";
+  }
+  void optimizer_state() {
+    Rng rng = Rng::stream(plan_.seed, kStateStream);
+    const bool keeps_sums = std::holds_alternative<plan::AdaGrad>(plan_.optimizer.kind);
+    plan_.optimizer.eight_bit_state |= rng.one_in(6) && !keeps_sums;
   }
   void cluster() {
     Rng rng = Rng::stream(plan_.seed, kClusterStream);

@@ -139,6 +139,22 @@ TEST_CASE("an iteration costs three forwards, and reads its samples in the first
   CHECK_FALSE(work.continues_iteration());
 }
 
+TEST_CASE("the encoding of gradients takes time after each layer") {
+  Plan plan = worker_job()->plan;
+  plan.compress.push = plan::Int8{};
+  const auto job = job_of(plan);
+  const ComputeWork work(job, WorkerId(0), std::make_shared<ComputeEngine>(job, WorkerId(0)),
+                         whole_task(operations_of(*job, weights_of(job))));
+  std::int64_t bytes = 0;
+  for (int part = 0; part < work.parts(); ++part) {
+    CHECK(work.cost(part).bytes_after > 0);
+    bytes += work.cost(part).bytes_after;
+  }
+  std::int64_t floats = 0;
+  for (const Block& block : job->layout->blocks()) floats += block.floats;
+  CHECK(bytes == floats * job->push_codecs->at(Iteration(0)).traffic_per_value());
+}
+
 TEST_CASE("a loss that is not finite stops the iteration, and the error names the layer") {
   const auto job = worker_job();
   const WorkerId id(0);

@@ -51,8 +51,11 @@ TEST_CASE("under bsp, every optimizer resumes exactly, with its variants, groups
   const std::vector<plan::OptimizerKind> kinds = {
       plan::Momentum{.dampening = 0.4}, plan::Nesterov{}, plan::Adam{.amsgrad = true},
       plan::AdamW{.amsgrad = true}, plan::AdaGrad{.initial = 0.5}};
-  for (const auto& kind : kinds) {
+  for (std::size_t i = 0; i < 2 * kinds.size(); ++i) {
+    const auto& kind = kinds[i / 2];
+    if (i % 2 == 1 && std::holds_alternative<plan::AdaGrad>(kind)) continue;  // refused
     Plan plan = plan_with(plan::Bsp{}, kind);
+    plan.optimizer.eight_bit_state = i % 2 == 1;
     plan.optimizer.weight_decay = 0.01;
     plan.optimizer.no_decay_on_biases = true;
     plan.optimizer.clip_norm = 0.2;
@@ -64,7 +67,8 @@ TEST_CASE("under bsp, every optimizer resumes exactly, with its variants, groups
     const auto numbers = *disk.store->numbers();
     REQUIRE(numbers.size() > 3);
     for (const std::uint64_t number : numbers) {
-      INFO("optimizer " << kind.index() << ", checkpoint " << number);
+      INFO("optimizer " << kind.index() << (i % 2 == 1 ? " in 8 bits" : "") << ", checkpoint "
+                        << number);
       CHECK(floats_of(run(plan, disk, 1'000'000, number).weights) == floats_of(whole.weights));
     }
   }

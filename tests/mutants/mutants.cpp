@@ -23,12 +23,12 @@ namespace leeway {
 namespace {
 
 /// The base plan of a search. A third of the runs drawn from `tiny` have pipelines, and all runs
-/// drawn from the others. `tied` is a transformer with tied weights in its first and last stage.
-/// Runs drawn from `crashing` write checkpoints, lose power and are resumed; they train with Adam
-/// and a schedule of learning rates. Runs drawn from `clustered`, and no others, are on node
-/// agents. Runs drawn from `replicated` lose replicas of shards, and those drawn from `losing` lose
-/// nodes with replicas.
-enum class Base { tiny, piped, tied, crashing, replicated, losing, clustered };
+/// drawn from the others. Gradients of `encoded` are sent in 8 bits. `tied` is a transformer with
+/// tied weights in its first and last stage. Runs drawn from `crashing` write checkpoints, lose
+/// power and are resumed; they train with Adam and a schedule of learning rates. Runs drawn from
+/// `clustered`, and no others, are on node agents. Runs drawn from `replicated` lose replicas of
+/// shards, and those drawn from `losing` lose nodes with replicas.
+enum class Base { tiny, encoded, piped, tied, crashing, replicated, losing, clustered };
 
 struct Described {
   Mutant mutant;
@@ -61,6 +61,8 @@ constexpr Described kMutants[] = {
                   "a snapshot misses later pushes of earlier iterations"),
     LEEWAY_MUTANT(gradient_of_other_weights,
                   "a worker reports another version of the weights than it used"),
+    LEEWAY_MUTANT_IN(encoded, residual_forgotten,
+                     "a worker does not add what an encoding has lost"),
     LEEWAY_MUTANT_IN(tied, tied_gradient_applied_alone,
                      "one stage's gradient is applied without the other's"),
     LEEWAY_MUTANT_IN(tied, tied_gradient_lost,
@@ -190,6 +192,11 @@ std::shared_ptr<const Job> job_of(Base base) {
     plan.lr_schedule.kind = plan::Cosine{};
     return test::job_of(plan);
   }
+  if (base == Base::encoded) {
+    Plan plan = test::tiny_plan();
+    plan.compress.push = plan::Int8{};
+    return test::job_of(plan);
+  }
   Plan plan = base == Base::tied ? test::text_plan() : test::tiny_plan();
   plan.pipeline.stages = 2;
   plan.workers = 2;
@@ -248,8 +255,8 @@ bool passes_without_bugs(const Arguments& arguments, Base base) {
 }
 
 int run(const Arguments& arguments) {
-  for (const Base base :
-       {Base::tiny, Base::tied, Base::crashing, Base::replicated, Base::losing, Base::clustered})
+  for (const Base base : {Base::tiny, Base::encoded, Base::tied, Base::crashing, Base::replicated,
+                          Base::losing, Base::clustered})
     if (arguments.names.empty() && !passes_without_bugs(arguments, base)) return 1;
   if (arguments.markdown) {
     std::printf("| mutant | planted bug | found by | seed |\n|---|---|---|---|\n");

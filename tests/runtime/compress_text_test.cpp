@@ -18,7 +18,8 @@ TEST_CASE("--compress names codecs of pushes, pulls and stages") {
   CHECK(parse("push=two_bit") == plan::Compression{.push = two_bit(0.5)});
   for (const std::string text :
        {"none", "push=bf16", "push=fp16", "push=int4", "push=one_bit", "push=two_bit(0.25)",
-        "push=random_k(0.1)", "push=top_k(0.01),pull=int8", "pull=fp16", "activations=bf16",
+        "push=random_k(0.1)", "push=top_k(0.01),pull=int8", "push=top_k(0.01,2.5),pull=int8",
+        "pull=fp16", "activations=bf16",
         "push=int8,pull=bf16,activations=int8,activation_gradients=fp16"})
     CHECK(text_of(parse(text)) == text);
   const plan::Compression present{.push = int8(), .pull = bf16()};
@@ -29,7 +30,8 @@ TEST_CASE("--compress names codecs of pushes, pulls and stages") {
 TEST_CASE("--compress refuses other texts and lists the codecs") {
   for (const char* wrong :
        {"", "int8", "push", "push=", "push=int9", "pul=bf16", "push=int8,", "push=top_k(x)",
-        "push=top_k(0.1", "push=top_k()", "push=int8 ", "activation=bf16"})
+        "push=top_k(0.1", "push=top_k()", "push=top_k(0.1,)", "push=top_k(0.1,2,3)", "push=int8(2)",
+        "push=two_bit(1,2)", "push=int8 ", "activation=bf16"})
     CHECK_THAT(parse_compression(wrong, {}).error().text,
                Contains("is not known; give --compress push=int8,pull=bf16"));
 }

@@ -1,0 +1,38 @@
+#pragma once
+// EncodingChecker: property 7, an encoded push and the residual after it have all that the gradient
+// and the residual before it had.
+#include <map>
+#include <memory>
+#include <tuple>
+#include <utility>
+
+#include "actors/job.hpp"
+#include "sim/checkers/checker.hpp"
+
+namespace leeway::sim {
+
+/// Compares sums over the values of each block. Decodes the pushes itself, and follows the residual
+/// of each worker from push to push, so a worker that forgets its residual is found too.
+class EncodingChecker final : public Checker {
+ public:
+  explicit EncodingChecker(std::shared_ptr<const Job> job)
+      : Checker("decoded gradient plus residual equals the gradient (7)"), job_(std::move(job)) {}
+  void on_event(Instant, Address actor, const Event& event) override;
+  void on_sent(Instant, const Letter& letter) override;
+  void on_ended(Instant, Address actor) override;
+
+ private:
+  using Key = std::tuple<WorkerId, Iteration, BlockId>;
+  struct Encoded {
+    double before;  // residual
+    event::GradientEncoded event;
+  };
+
+  double decoded_sum(const msg::BlockData& block, Iteration iteration) const;
+
+  std::shared_ptr<const Job> job_;
+  std::map<std::pair<WorkerId, BlockId>, double> residuals_;
+  std::map<Key, Encoded> unsent_;
+};
+
+}  // namespace leeway::sim

@@ -1,0 +1,86 @@
+// The checker of encodings accepts pushes whose residuals are kept, and names those that are not.
+#include "sim/checkers/encodings.hpp"
+
+#include <catch2/catch.hpp>
+
+#include "policies/codec/blobs.hpp"
+#include "runtime/words.hpp"
+#include "tests/sim/checker_story.hpp"
+
+namespace leeway::sim {
+namespace {
+
+using Catch::Matchers::Contains;
+
+/// One worker that pushes a block of ones in int8.
+struct EncodingStory : Story {
+  EncodingStory() : EncodingStory(job_in_int8()) {}
+  explicit EncodingStory(std::shared_ptr<const Job> job)
+      : Story({std::make_shared<EncodingChecker>(job)}),
+        job(std::move(job)),
+        block(this->job->layout->block(BlockId(0))) {}
+
+  static std::shared_ptr<const Job> job_in_int8() {
+    Plan plan = test::tiny_plan();
+    plan.compress.push = int8();
+    return test::job_of(plan);
+  }
+  double count() const { return static_cast<double>(block.floats); }
+  /// The worker reports an encoding of `given`, and sends a push of ones.
+  void pushes(std::int64_t iteration, double given, double residual) {
+    emits(kWorkerA,
+          event::GradientEncoded{kA, Iteration(iteration), block.id, given, residual, 2 * count()});
+    sends_push(iteration);
+  }
+  void sends_push(std::int64_t iteration) {
+    Blob ones = Blob::floats(block.floats);
+    std::fill_n(ones.mutable_floats(), block.floats, 1.0f);
+    msg::Push push;
+    push.iteration = Iteration(iteration);
+    push.bucket_count = 1;
+    push.blocks.push_back({block.id, Version(0), DType::f32, Shape{block.floats},
+                           encode_blob(job->push_codecs->at(push.iteration), ones, block.floats),
+                           CodecId::int8});
+    sends(kWorkerA, kShard, push);
+  }
+  /// The sum of a block of ones without its padding.
+  double decoded() const {
+    Blob ones = Blob::floats(block.floats);
+    std::fill_n(ones.mutable_floats(), block.floats, 1.0f);
+    zero_padding(*job->model, block, ones.mutable_floats());
+    double sum = 0;
+    for (std::int64_t i = 0; i < block.floats; ++i) sum += ones.as_floats()[i];
+    return sum;
+  }
+
+  std::shared_ptr<const Job> job;
+  const Block& block;
+};
+
+}  // namespace
+
+TEST_CASE("an encoding may lose values that its residual has") {
+  EncodingStory story;
+  story.pushes(0, story.decoded() + 3, 3);
+  story.pushes(1, story.decoded(), 3);
+  story.sends_push(1);  // after a lost connection
+  story.pushes(2, story.decoded() - 3, 0);
+  // A new process begins without a residual.
+  story.pushes(3, story.decoded() + 2, 2);
+  story.ends(kWorkerA);
+  story.pushes(4, story.decoded(), 0);
+}
+
+TEST_CASE("an encoding that loses a value is named") {
+  EncodingStory story;
+  CHECK_THAT(seen([&] { story.pushes(0, story.decoded() + 3, 2); }),
+             Contains("iteration 0, block 0: gradient and residual have the sum"));
+}
+
+TEST_CASE("a worker that forgets its residual is named") {
+  EncodingStory story;
+  story.pushes(0, story.decoded() + 3, 3);
+  CHECK_THAT(seen([&] { story.pushes(1, story.decoded(), 0); }), Contains("iteration 1, block 0"));
+}
+
+}  // namespace leeway::sim
