@@ -4,9 +4,12 @@
 #include <exception>
 #include <iostream>
 
+#include "cli/blame.hpp"
 #include "cli/commands.hpp"
 #include "cli/pipeline.hpp"
+#include "cli/trace.hpp"
 #include "cli/trained.hpp"
+#include "cli/what_if.hpp"
 #include "core/limits.hpp"
 #include "core/text.hpp"
 #include "kv/launch_command.hpp"
@@ -193,6 +196,12 @@ int parse_and_run(int argc, char** argv) {
   const auto* checkpoints = add_checkpoints(app, run_folder, checkpoints_options);
   cli::MessagesOptions messages_options;
   const auto* messages = add_messages(app, run_folder, messages_options);
+  cli::TraceOptions trace_options;
+  const auto* trace = cli::add_trace(app, trace_options);
+  cli::WhatIfCommand what_if_command;
+  const auto* what_if = cli::add_what_if(app, what_if_command);
+  cli::BlameOptions blame_options;
+  const auto* blame = cli::add_blame(app, blame_options);
   cli::EvaluateCommand evaluate_command;
   const auto* evaluate = cli::add_evaluate(app, evaluate_command);
   cli::PredictCommand predict_command;
@@ -214,10 +223,10 @@ int parse_and_run(int argc, char** argv) {
     return leeway::run_node_program(argc, argv);
   if (first == "launch")
     return leeway::kv::run_launch_command("leeway launch", {argv + 2, argv + argc});
-  std::vector<std::string> known = {"launch",    "list",   "describe",    "settings", "run",
-                                    "atlas",     "fuzz",   "calibrate",   "cert",     "schedule",
-                                    "partition", "sample", "checkpoints", "resume",   "evaluate",
-                                    "predict",   "export", "messages"};
+  std::vector<std::string> known = {
+      "launch",    "list",    "describe", "settings",  "run",    "atlas",       "fuzz",
+      "calibrate", "cert",    "schedule", "partition", "sample", "checkpoints", "resume",
+      "evaluate",  "predict", "export",   "messages",  "blame",  "what-if",     "trace"};
   known.insert(known.end(), cluster_commands.begin(), cluster_commands.end());
   if (!first.starts_with('-') && std::find(known.begin(), known.end(), first) == known.end()) {
     std::cerr << "leeway: unknown command \"" << first << '"' << leeway::suggest(first, known)
@@ -254,6 +263,9 @@ int parse_and_run(int argc, char** argv) {
   if (schedule->parsed()) return cli::schedule(schedule_options);
   if (checkpoints->parsed()) return cli::checkpoints(run_folder, checkpoints_options);
   if (messages->parsed()) return cli::messages(run_folder, messages_options);
+  if (trace->parsed()) return cli::trace(trace_options);
+  if (what_if->parsed()) return cli::what_if(what_if_command);
+  if (blame->parsed()) return cli::blame(blame_options);
   if (resume_command->parsed()) return resume(resume_command->remaining());
   if (partition->parsed()) return cli::partition(partition_options);
   return run(run_command->remaining());

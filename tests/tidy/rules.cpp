@@ -35,7 +35,7 @@ const std::map<std::string, Folders>& arrows() {
     const Folders checkpoint = learning + Folders{"messages", "models"};
     const Folders actors = checkpoint + Folders{"checkpoint", "policies"};
     const Folders hosts = actors + Folders{"actors"};
-    const Folders runtime = hosts + Folders{"cluster", "sim", "monitoring", "transport"};
+    const Folders runtime = hosts + Folders{"blame", "cluster", "sim", "monitoring", "transport"};
     const Folders programs = runtime + Folders{"runtime"};
     return std::map<std::string, Folders>{
         {"core", {}},
@@ -46,6 +46,7 @@ const std::map<std::string, Folders>& arrows() {
         {"plan", tensor + Folders{"messages/generator"}},
         {"models", learning},
         {"policies", learning},
+        {"blame", learning + Folders{"models"}},
         {"checkpoint", checkpoint},
         {"actors", actors},
         {"transport", tensor + Folders{"messages"}},

@@ -1,0 +1,125 @@
+#include "blame/run_waits.hpp"
+
+#include <algorithm>
+#include <fstream>
+#include <functional>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "blame/event_lines.hpp"
+#include "core/text.hpp"
+#include "models/datasets/file.hpp"
+
+namespace leeway::blame {
+namespace {
+
+using Json = nlohmann::json;
+using Rows = std::map<std::pair<std::size_t, Cause>, double>;
+
+// ---- from events ----
+
+Expected<Rows> follow(const std::string& path) {
+  Rows rows;
+  WaitFollower follower([&](std::size_t worker, const Cause& cause, double begin, double end) {
+    rows[{worker, cause}] += end - begin;
+  });
+  if (const auto read = read_events(path, [&](const Json& event) { follower.handle(event); });
+      !read)
+    return read.error();
+  return rows;
+}
+
+// ---- from the result ----
+
+/// 1 if the plan is missing.
+double shards_of(const std::string& folder) {
+  std::ifstream file(folder + "/plan.json");
+  const Json plan = Json::parse(file, nullptr, false);
+  return plan.is_object() ? std::max(1.0, plan.value("shards", 1.0)) : 1.0;
+}
+
+/// The rows of a stage, whose neighbours' shares are in the result.
+void add_stage(const Json& entry, std::size_t worker, Rows& rows) {
+  const double before = entry.at("wait_for_stage_before_seconds");
+  const double after = entry.at("wait_for_stage_after_seconds");
+  rows[{worker, {Cause::Kind::stage_before}}] += before;
+  rows[{worker, {Cause::Kind::stage_after}}] += after;
+  rows[{worker, {Cause::Kind::other}}] += entry.at("wait_seconds").get<double>() - before - after;
+}
+
+/// The rows of a worker. `parked`: seconds that its pulls were parked for others.
+void add_worker(const Json& entry, std::size_t worker, const std::map<std::size_t, double>& parked,
+                Rows& rows) {
+  const double wait = entry.at("wait_seconds");
+  double sum = 0;
+  for (const auto& [other, seconds] : parked) sum += seconds;
+  const double scale = sum > wait ? wait / sum : 1;
+  for (const auto& [other, seconds] : parked)
+    rows[{worker, {Cause::Kind::worker, other}}] += scale * seconds;
+  rows[{worker, {Cause::Kind::other}}] += wait - scale * sum;
+}
+
+/// `shards`: each of them has counted the time that it parked a pull.
+Rows divide(const Json& result, double shards) {
+  std::map<std::size_t, std::map<std::size_t, double>> parked;
+  for (const Json& wait : result.at("waits"))
+    parked[wait.at("worker")][wait.at("for_worker")] += wait.at("seconds").get<double>() / shards;
+  Rows rows;
+  for (const Json& entry : result.at("workers")) {
+    const std::size_t worker = entry.at("worker");
+    if (entry.contains("stage"))
+      add_stage(entry, worker, rows);
+    else
+      add_worker(entry, worker, parked[worker], rows);
+  }
+  return rows;
+}
+
+}  // namespace
+
+std::vector<std::pair<Cause, double>> RunWaits::by_cause() const {
+  std::map<Cause, double> sums;
+  for (const Row& row : rows) sums[row.cause] += row.seconds;
+  std::vector<std::pair<Cause, double>> all(sums.begin(), sums.end());
+  std::ranges::stable_sort(all, std::greater<>(), [](const auto& one) { return one.second; });
+  return all;
+}
+
+double RunWaits::attributed() const {
+  double sum = 0;
+  for (const Row& row : rows) sum += row.seconds;
+  return sum;
+}
+
+Expected<RunWaits> read_run_waits(const std::string& folder) {
+  const std::string path = folder + "/result.json";
+  std::ifstream file(path);
+  if (!file)
+    return Error{concat("no file \"", path,
+                        "\"; give the folder of a run that has ended, such as "
+                        "runs/fashion-mlp-20261127-120000")};
+  try {
+    const Json result = Json::parse(file);
+    RunWaits waits;
+    waits.name = result.at("name");
+    waits.workers = result.at("workers").size();
+    for (const Json& entry : result.at("workers")) {
+      waits.compute += entry.at("compute_seconds").get<double>();
+      waits.wait += entry.at("wait_seconds").get<double>();
+      waits.has_stages |= entry.contains("stage");
+    }
+    const std::string events = folder + "/events.jsonl";
+    waits.from_events = file_exists(events) && !waits.has_stages;
+    auto rows =
+        waits.from_events ? follow(events) : Expected<Rows>(divide(result, shards_of(folder)));
+    if (!rows) return rows.error();
+    for (const auto& [key, seconds] : *rows)
+      if (seconds > 0) waits.rows.push_back({key.first, key.second, seconds});
+    std::ranges::stable_sort(waits.rows, std::greater<>(), &RunWaits::Row::seconds);
+    return waits;
+  } catch (const Json::exception& error) {
+    return Error{concat('"', path, "\" is not the result of a run: ", error.what())};
+  }
+}
+
+}  // namespace leeway::blame

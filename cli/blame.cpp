@@ -1,0 +1,211 @@
+// `leeway blame`: what the workers of a run waited for, or what slowed the job of another training
+// system.
+#include "cli/blame.hpp"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cmath>
+#include <iostream>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "blame/run_waits.hpp"
+#include "blame/slowdown.hpp"
+#include "cli/commands.hpp"
+#include "core/text.hpp"
+#include "monitoring/format.hpp"
+#include "runtime/cluster/text_table.hpp"
+#include "runtime/flags/option.hpp"
+
+namespace leeway::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// Rows that are printed of a long list.
+constexpr std::size_t kShown = 8;
+
+// ---- a run ----
+
+std::string sentence(const blame::RunWaits& waits) {
+  const auto causes = waits.by_cause();
+  if (waits.compute + waits.wait <= 0 || causes.empty())
+    return "No worker waited: there is nothing to blame.";
+  const auto& [cause, seconds] = causes.front();
+  const std::string share = percent(waits.share(seconds));
+  if (cause.kind == blame::Cause::Kind::worker)
+    return concat("Worker ", cause.worker, " costs ", share,
+                  " of all time: others waited for its pushes. A larger --staleness, --balance "
+                  "speed or backup workers hide a slow worker.");
+  if (cause.kind == blame::Cause::Kind::stage_before ||
+      cause.kind == blame::Cause::Kind::stage_after)
+    return concat("Waiting for the ", name_of(cause), " costs ", share,
+                  " of all time. `leeway partition` finds a split with equal stages.");
+  return concat("Waiting for ", name_of(cause), " costs ", share,
+                " of all time, more than for any worker. --prefetch and larger batches hide it.");
+}
+
+void print(const blame::RunWaits& waits) {
+  std::cout << waits.name << ", " << waits.workers << " workers: computing "
+            << duration(waits.compute) << ", waiting " << duration(waits.wait) << " ("
+            << percent(waits.share(waits.wait)) << " of all time)\n\n";
+  TextTable table;
+  table.add({"waited for", "seconds", "of all time", "by"});
+  for (const auto& [cause, seconds] : waits.by_cause()) {
+    std::string by;
+    std::size_t count = 0;
+    for (const auto& row : waits.rows) {
+      if (row.cause != cause || row.seconds < 0.01 * seconds) continue;
+      if (++count > kShown) continue;
+      by += concat(by.empty() ? "worker " : ", ", row.worker, " (", fixed(row.seconds, 2), ')');
+    }
+    if (count > kShown) by += concat(" and ", count - kShown, " more");
+    table.add({name_of(cause), fixed(seconds, 2), percent(waits.share(seconds)), by});
+  }
+  std::cout << table.text() << '\n' << sentence(waits) << '\n';
+  if (!waits.from_events && !waits.has_stages)
+    std::cout << "Divided in proportion to parked times; run with --trace to divide each wait.\n";
+}
+
+Json json_of(const blame::RunWaits& waits) {
+  Json json{{"name", waits.name},         {"compute_seconds", waits.compute},
+            {"wait_seconds", waits.wait}, {"from_events", waits.from_events},
+            {"causes", Json::array()},    {"waits", Json::array()},
+            {"text", sentence(waits)}};
+  for (const auto& [cause, seconds] : waits.by_cause())
+    json["causes"].push_back({{"cause", name_of(cause)}, {"seconds", seconds}});
+  for (const auto& row : waits.rows)
+    json["waits"].push_back(
+        {{"worker", row.worker}, {"cause", name_of(row.cause)}, {"seconds", row.seconds}});
+  return json;
+}
+
+int blame_run(const BlameOptions& options) {
+  const auto waits = blame::read_run_waits(options.folder);
+  if (!waits) {
+    std::cerr << "leeway: " << waits.error().text << '\n';
+    return kBadUsage;
+  }
+  if (options.json)
+    std::cout << json_of(*waits).dump(2) << '\n';
+  else
+    print(*waits);
+  return kOk;
+}
+
+// ---- an imported trace ----
+
+void print_ranks(const blame::Slowdown& slowdown, const blame::OperationTrace& trace) {
+  std::map<int, std::map<int, double>> factors;  // by replica and stage
+  for (const auto& [rank, seconds] : slowdown.only_rank)
+    factors[rank.replica][rank.stage] = seconds / slowdown.without_stragglers;
+  std::cout << "Slowdown if only one rank were slow\n";
+  TextTable table;
+  std::vector<std::string> header{"  replica"};
+  for (int stage = 0; stage < trace.stages; ++stage) header.push_back(concat("stage ", stage));
+  table.add(std::move(header));
+  for (const auto& [replica, by_stage] : factors) {
+    if (static_cast<std::size_t>(replica) >= kShown) break;
+    std::vector<std::string> row{concat("  ", replica)};
+    for (int stage = 0; stage < trace.stages; ++stage) {
+      const auto found = by_stage.find(stage);
+      row.push_back(found == by_stage.end() ? "-" : fixed(found->second, 3));
+    }
+    table.add(std::move(row));
+  }
+  std::cout << table.text();
+  if (factors.size() > kShown)
+    std::cout << "  ... and " << factors.size() - kShown << " more replicas (--json has all)\n";
+  std::cout << '\n';
+}
+
+void print(const blame::Slowdown& slowdown, const blame::OperationTrace& trace) {
+  std::cout << grouped(trace.operations.size()) << " operations in " << slowdown.steps << " steps, "
+            << trace.replicas << " replicas of " << trace.stages << " stages\n\n";
+  TextTable table;
+  table.add({"", "seconds per step", "share of the loss"});
+  const auto row = [&](const std::string& name, double seconds, bool is_part) {
+    table.add({name, fixed(seconds, 4), is_part ? fixed(slowdown.share(seconds), 3) : ""});
+  };
+  row("as measured", slowdown.measured, false);
+  row("as replayed", slowdown.replayed, false);
+  row("without stragglers", slowdown.without_stragglers, false);
+  std::string slowest;
+  for (std::size_t i = 0; i < std::min(slowdown.slowest.size(), kShown); ++i)
+    slowest += concat(slowest.empty() ? "" : ", ", slowdown.slowest[i].replica, '/',
+                      slowdown.slowest[i].stage);
+  if (slowdown.slowest.size() > kShown) slowest += " ...";
+  row(concat("without the slowest ranks (", slowest, ')'), slowdown.without_slowest, true);
+  for (std::size_t stage = 0; stage < std::min(slowdown.without_stage.size(), 4 * kShown); ++stage)
+    row(concat("without stragglers in stage ", stage), slowdown.without_stage[stage], true);
+  for (std::size_t kind = 0; kind < trace.kinds.size(); ++kind)
+    if (std::abs(slowdown.share(slowdown.without_kind[kind])) >= 0.01)
+      row(concat("without those of ", trace.kinds[kind]), slowdown.without_kind[kind], true);
+  std::cout << table.text() << "\nSlowdown " << fixed(slowdown.factor(), 3)
+            << " (as replayed / without stragglers)\n\n";
+  print_ranks(slowdown, trace);
+  std::cout << explain(slowdown, trace) << '\n';
+}
+
+Json json_of(const blame::Slowdown& slowdown, const blame::OperationTrace& trace) {
+  Json json{{"steps", slowdown.steps},
+            {"replicas", trace.replicas},
+            {"stages", trace.stages},
+            {"measured_seconds", slowdown.measured},
+            {"replayed_seconds", slowdown.replayed},
+            {"seconds_without_stragglers", slowdown.without_stragglers},
+            {"slowdown", slowdown.factor()},
+            {"slowest", Json::array()},
+            {"seconds_without_slowest", slowdown.without_slowest},
+            {"share_of_slowest", slowdown.share(slowdown.without_slowest)},
+            {"seconds_without_stage", slowdown.without_stage},
+            {"ranks", Json::array()},
+            {"seconds_without_kind", Json::object()},
+            {"text", explain(slowdown, trace)}};
+  for (const auto& [replica, stage] : slowdown.slowest)
+    json["slowest"].push_back({{"replica", replica}, {"stage", stage}});
+  for (const auto& [rank, seconds] : slowdown.only_rank)
+    json["ranks"].push_back({{"replica", rank.replica},
+                             {"stage", rank.stage},
+                             {"seconds_with_only_this_rank", seconds}});
+  for (std::size_t kind = 0; kind < trace.kinds.size(); ++kind)
+    json["seconds_without_kind"][trace.kinds[kind]] = slowdown.without_kind[kind];
+  return json;
+}
+
+int blame_trace(const BlameOptions& options) {
+  const auto trace = blame::read_operations(options.import);
+  const auto slowdown =
+      trace ? blame::find_slowdown(*trace) : Expected<blame::Slowdown>(trace.error());
+  if (!slowdown) {
+    std::cerr << "leeway: " << slowdown.error().text << '\n';
+    return kBadUsage;
+  }
+  if (options.json)
+    std::cout << json_of(*slowdown, *trace).dump(2) << '\n';
+  else
+    print(*slowdown, *trace);
+  return kOk;
+}
+
+}  // namespace
+
+CLI::App* add_blame(CLI::App& app, BlameOptions& options) {
+  auto* blame = app.add_subcommand("blame", "Show what the workers of a run waited for");
+  add_value(*blame, "RUN", options.folder, "Folder of a run, such as runs/fashion-mlp-...");
+  add_value(*blame, "--import", options.import,
+            "Instead of a run: operations of another training system, a CSV file with the columns "
+            "dp_rank, stage, step, optype, start_ts, duration and seq_id; may be gzipped");
+  add_switch(*blame, "--json", options.json, "Print JSON");
+  return blame;
+}
+
+int blame(const BlameOptions& options) {
+  if (options.folder.empty() == options.import.empty()) {
+    std::cerr << "leeway: blame: give the folder of a run, or --import FILE\n";
+    return kBadUsage;
+  }
+  return options.import.empty() ? blame_run(options) : blame_trace(options);
+}
+
+}  // namespace leeway::cli

@@ -1,0 +1,161 @@
+// `leeway what-if`: simulates a run with its own durations, under other settings.
+#include "cli/what_if.hpp"
+
+#include <CLI/CLI.hpp>
+#include <cmath>
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "cli/commands.hpp"
+#include "core/text.hpp"
+#include "monitoring/format.hpp"
+#include "runtime/cluster/text_table.hpp"
+#include "runtime/flags/option.hpp"
+#include "runtime/flags/values.hpp"
+#include "runtime/tools/what_if.hpp"
+
+namespace leeway::cli {
+namespace {
+
+/// A difference between the measured and the simulated run that the user should know.
+constexpr double kLargeError = 0.1;
+
+Expected<WhatIfOptions> options_of(const WhatIfCommand& command) {
+  WhatIfOptions options{.folder = command.folder,
+                        .workers = command.workers,
+                        .shards = command.shards,
+                        .link = command.link,
+                        .prefetch = command.prefetch,
+                        .gradients = command.gradients};
+  if (!command.staleness.empty()) {
+    const auto consistency = parse_staleness(command.staleness);
+    if (!consistency) return consistency.error();
+    options.consistency = *consistency;
+  }
+  if (!command.balance.empty()) {
+    const auto balance = parse_balance(command.balance);
+    if (!balance) return balance.error();
+    options.balance = *balance;
+  }
+  for (const std::string& name : command.without_stragglers) {
+    const auto address = parse_address(name);
+    if (!address || address->kind != RoleKind::worker)
+      return Error{concat("--without-straggler: \"", name, "\" is no worker; give worker3")};
+    options.without_stragglers.push_back(address->index);
+  }
+  return options;
+}
+
+/// The settings that were changed, as flags.
+std::string name_of(const WhatIfCommand& command) {
+  std::string name;
+  const auto add = [&](const auto&... parts) { name += concat(name.empty() ? "" : " ", parts...); };
+  if (!command.staleness.empty()) add("--staleness ", command.staleness);
+  if (!command.balance.empty()) add("--balance ", command.balance);
+  for (const std::string& worker : command.without_stragglers) add("--without-straggler ", worker);
+  if (command.workers) add("--workers ", *command.workers);
+  if (command.shards) add("--shards ", *command.shards);
+  if (command.link) add("--link ", *command.link);
+  if (command.prefetch) add("--prefetch");
+  return name.empty() ? "no change" : name;
+}
+
+double ratio(const RunTimes& to, const RunTimes& from) {
+  return to.samples_per_second / from.samples_per_second;
+}
+
+std::string signed_percent(double share) {
+  return concat(share < 0 ? "-" : "+", fixed(100 * std::abs(share), 1), '%');
+}
+
+void print(const WhatIf& answer, const std::string& changes) {
+  TextTable table;
+  std::vector<std::string> header{"", "seconds", "samples/s", "", "waiting", "parked pulls"};
+  if (answer.changed.test_loss) header.emplace_back("test loss");
+  table.add(std::move(header));
+  const auto row = [&](const std::string& name, const RunTimes& times,
+                       const std::string& compared) {
+    std::vector<std::string> cells{
+        name,
+        fixed(times.seconds, 2),
+        grouped(static_cast<std::uint64_t>(std::llround(times.samples_per_second))),
+        compared,
+        percent(times.waiting),
+        grouped(times.parked_pulls)};
+    if (answer.changed.test_loss)
+      cells.push_back(times.test_loss ? fixed(*times.test_loss, 4) : "");
+    table.add(std::move(cells));
+  };
+  const double error = ratio(answer.as_it_ran, answer.measured) - 1;
+  const double gain = ratio(answer.changed, answer.as_it_ran) - 1;
+  row("measured", answer.measured, "");
+  row("simulated as it ran", answer.as_it_ran, concat(signed_percent(error), " to measured"));
+  row("simulated " + changes, answer.changed, concat(signed_percent(gain), " to simulated"));
+  std::cout << table.text() << '\n'
+            << changes << ": waiting would be " << percent(answer.changed.waiting)
+            << " of all time, not " << percent(answer.as_it_ran.waiting) << "; samples/s "
+            << signed_percent(gain);
+  if (answer.changed.test_loss && answer.as_it_ran.test_loss)
+    std::cout << "; test loss " << fixed(*answer.changed.test_loss, 4) << ", not "
+              << fixed(*answer.as_it_ran.test_loss, 4);
+  std::cout << '\n';
+  if (std::abs(error) > kLargeError)
+    std::cout << "The simulation of the run as it was differs from the measured run by "
+              << signed_percent(error)
+              << ": workers that share cores, or a busy machine, change durations in ways that a "
+                 "replay cannot know.\n";
+}
+
+nlohmann::ordered_json json_of(const RunTimes& times) {
+  nlohmann::ordered_json json{{"seconds", times.seconds},
+                              {"samples_per_second", times.samples_per_second},
+                              {"waiting", times.waiting},
+                              {"parked_pulls", times.parked_pulls}};
+  if (times.test_loss) json["test_loss"] = *times.test_loss;
+  return json;
+}
+
+}  // namespace
+
+CLI::App* add_what_if(CLI::App& app, WhatIfCommand& command) {
+  auto* what_if =
+      app.add_subcommand("what-if", "Simulate a run with its own durations, under other settings");
+  add_value(*what_if, "RUN", command.folder, "Folder of a run with --trace")->required();
+  add_value(*what_if, "--staleness", command.staleness, "Other bound or policy, as for a run");
+  add_value(*what_if, "--balance", command.balance, "Other balance: equal or speed");
+  add_value(*what_if, "--without-straggler", command.without_stragglers,
+            "Worker that becomes as fast as the median one; can be repeated")
+      ->allow_extra_args(false);
+  add_value(*what_if, "--workers", command.workers,
+            "Other number; workers beyond the run's repeat durations of the others", "1 or more");
+  add_value(*what_if, "--shards", command.shards, "Other number of shards", "1 or more");
+  add_value(*what_if, "--link", command.link,
+            "Gbit/s of each node's link [no limit beyond the measured time]", "above 0");
+  add_switch(*what_if, "--prefetch", command.prefetch, "Pull the next weights while computing");
+  add_switch(*what_if, "--gradients", command.gradients,
+             "Compute real gradients, and compare losses; takes as long as the training");
+  add_switch(*what_if, "--json", command.json, "Print JSON");
+  return what_if;
+}
+
+int what_if(const WhatIfCommand& command) {
+  const auto options = options_of(command);
+  const auto answer = options ? leeway::what_if(*options) : Expected<WhatIf>(options.error());
+  if (!answer) {
+    std::cerr << "leeway: " << answer.error().text << '\n';
+    return kBadUsage;
+  }
+  if (command.json) {
+    std::cout << nlohmann::ordered_json{{"changes", name_of(command)},
+                                        {"measured", json_of(answer->measured)},
+                                        {"simulated_as_it_ran", json_of(answer->as_it_ran)},
+                                        {"simulated_changed", json_of(answer->changed)}}
+                     .dump(2)
+              << '\n';
+  } else {
+    print(*answer, name_of(command));
+  }
+  return kOk;
+}
+
+}  // namespace leeway::cli

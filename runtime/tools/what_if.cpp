@@ -1,0 +1,182 @@
+#include "runtime/tools/what_if.hpp"
+
+#include <algorithm>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include "blame/measured_steps.hpp"
+#include "core/text.hpp"
+#include "runtime/scenario.hpp"
+
+namespace leeway {
+namespace {
+
+constexpr std::size_t kMostFactors = 65536;  // of plan::Repeated
+/// GB/s of the simulated memories: the measured durations contain all memory traffic.
+constexpr double kUnlimited = 1e9;
+
+Expected<RunTimes> measured_times(const std::string& folder) {
+  const std::string path = folder + "/result.json";
+  std::ifstream file(path);
+  if (!file)
+    return Error{concat("no file \"", path, "\"; give the folder of a run that has ended")};
+  try {
+    const auto json = nlohmann::json::parse(file);
+    RunTimes times{.seconds = json.at("seconds"),
+                   .samples_per_second = json.at("samples_per_second"),
+                   .parked_pulls = json.at("parked_pulls")};
+    double compute = 0, wait = 0;
+    for (const auto& worker : json.at("workers")) {
+      compute += worker.at("compute_seconds").get<double>();
+      wait += worker.at("wait_seconds").get<double>();
+    }
+    times.waiting = wait / std::max(compute + wait, 1e-12);
+    if (json.contains("test_loss") && json["test_loss"].is_number())
+      times.test_loss = json["test_loss"];
+    return times;
+  } catch (const nlohmann::json::exception& error) {
+    return Error{concat('"', path, "\" is not the result of a run: ", error.what())};
+  }
+}
+
+Expected<Result> simulate(const Plan& plan) {
+  if (const auto valid = validate(plan); !valid) return valid.error();
+  RunOptions options;
+  options.quiet = true;
+  Result result = run(plan, options);
+  if (!result.ok()) return Error{result.error};
+  return result;
+}
+
+Expected<RunTimes> simulated_times(const Plan& plan) {
+  const auto result = simulate(plan);
+  if (!result) return result.error();
+  double compute = 0, wait = 0;
+  for (const WorkerTotals& worker : result->totals.workers) {
+    compute += worker.compute.seconds();
+    wait += worker.wait.seconds();
+  }
+  RunTimes times{.seconds = result->seconds,
+                 .samples_per_second = result->samples_per_second,
+                 .waiting = wait / std::max(compute + wait, 1e-12),
+                 .parked_pulls = result->parked_pulls};
+  if (result->learned()) times.test_loss = result->test_loss;
+  return times;
+}
+
+/// The plan of the run in a world whose computations are measured ones. `speed`: GFLOP/s.
+Plan simulated_plan(const Plan& plan, const blame::MeasuredSteps& steps, double speed,
+                    const WhatIfOptions& options) {
+  Plan simulated = plan;
+  const double latency = steps.turnaround / 2 * 1e6;
+  simulated.simulated = plan::World{.nodes = plan::World::Nodes::each,
+                                    .speed = speed,
+                                    .memory = kUnlimited,
+                                    .noise = 0,
+                                    .latency_us = latency,
+                                    .local_latency_us = latency,
+                                    .jitter = 0,
+                                    .link = options.link.value_or(0),
+                                    .cost_only = !options.gradients};
+  simulated.stragglers.clear();
+  simulated.faults.clear();
+  simulated.checkpoints = {};
+  simulated.device = "cpu";
+  simulated.stop.iterations = steps.count();
+  simulated.stop.accuracy = simulated.stop.seconds = 0;
+  if (!options.gradients) simulated.evaluate_every = 0;
+  return simulated;
+}
+
+/// The GFLOP/s with which a sample takes the least measured time.
+Expected<double> speed_for(const Plan& plan, const blame::MeasuredSteps& steps) {
+  WhatIfOptions only_costs;
+  Plan one = simulated_plan(plan, steps, 1, only_costs);
+  one.workers = one.shards = 1;
+  one.consistency = plan::Bsp{};
+  one.prefetch = false;
+  one.stop.iterations = 2;
+  const auto result = simulate(one);
+  if (!result) return result.error();
+  const WorkerTotals& worker = result->totals.workers.front();
+  const double per_sample = worker.compute.seconds() / static_cast<double>(worker.samples);
+  return per_sample / steps.least_per_sample();
+}
+
+/// The worker whose iterations take the median time.
+std::size_t median_worker(const blame::MeasuredSteps& steps) {
+  std::vector<std::size_t> workers(steps.per_sample.size());
+  std::iota(workers.begin(), workers.end(), 0);
+  const auto middle = workers.begin() + static_cast<std::ptrdiff_t>((workers.size() - 1) / 2);
+  std::ranges::nth_element(workers, middle, {}, [&](std::size_t worker) {
+    const auto& times = steps.per_sample[worker];
+    return std::accumulate(times.begin(), times.end(), 0.0) / static_cast<double>(times.size());
+  });
+  return *middle;
+}
+
+/// Gives each worker the measured durations, relative to the shortest. Workers beyond the measured
+/// ones repeat them.
+void add_durations(Plan& plan, const blame::MeasuredSteps& steps,
+                   const std::vector<std::uint32_t>& without_stragglers) {
+  const double least = steps.least_per_sample();
+  const std::size_t median = median_worker(steps);
+  for (std::uint32_t worker = 0; worker < plan.workers; ++worker) {
+    const bool is_replaced =
+        std::ranges::find(without_stragglers, worker) != without_stragglers.end();
+    const auto& times = steps.per_sample[is_replaced ? median : worker % steps.per_sample.size()];
+    plan::Repeated repeated;
+    for (std::size_t i = 0; i < std::min(times.size(), kMostFactors); ++i)
+      repeated.factors.push_back(times[i] / least);
+    plan.stragglers.push_back({.worker = worker, .kind = repeated});
+  }
+}
+
+void change(Plan& plan, const WhatIfOptions& options) {
+  if (options.consistency) plan.consistency = *options.consistency;
+  if (options.balance) plan.balance = *options.balance;
+  if (options.workers) plan.workers = *options.workers;
+  if (options.shards) plan.shards = *options.shards;
+  if (options.prefetch) plan.prefetch = true;
+}
+
+}  // namespace
+
+Expected<WhatIf> what_if(const WhatIfOptions& options) {
+  const auto plan = plan_from_file(options.folder + "/plan.json");
+  if (!plan) return plan.error();
+  if (needs_program(*plan) && options.gradients)
+    return Error{concat(options.folder, ": the data or layers of ", plan->name,
+                        " are part of its program; leave out --gradients")};
+  const auto steps = blame::read_measured_steps(options.folder);
+  if (!steps) return steps.error();
+  const std::size_t workers =
+      std::min<std::size_t>(steps->per_sample.size(), options.workers.value_or(plan->workers));
+  for (const std::uint32_t worker : options.without_stragglers)
+    if (worker >= workers)
+      return Error{concat("--without-straggler: worker", worker, " is not one of the ", workers,
+                          " workers of the run and of the simulation")};
+  WhatIf answer;
+  const auto measured = measured_times(options.folder);
+  if (!measured) return measured.error();
+  answer.measured = *measured;
+  const auto speed = speed_for(*plan, *steps);
+  if (!speed) return speed.error();
+  WhatIfOptions as_it_ran;
+  as_it_ran.gradients = options.gradients;
+  Plan baseline = simulated_plan(*plan, *steps, *speed, as_it_ran);
+  add_durations(baseline, *steps, {});
+  answer.plan = simulated_plan(*plan, *steps, *speed, options);
+  change(answer.plan, options);
+  add_durations(answer.plan, *steps, options.without_stragglers);
+  for (const auto& [simulated, times] :
+       {std::pair(&baseline, &answer.as_it_ran), std::pair(&answer.plan, &answer.changed)}) {
+    const auto found = simulated_times(*simulated);
+    if (!found) return found.error();
+    *times = *found;
+  }
+  return answer;
+}
+
+}  // namespace leeway

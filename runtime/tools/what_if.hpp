@@ -1,0 +1,44 @@
+#pragma once
+// what_if: simulates a run with its own measured durations, as it ran and with other settings.
+//
+// The computations of the simulation take as long as those of the run did, iteration by iteration;
+// the latency of its links is half of the time that the run needed between two iterations without
+// waiting. Everything else is the runtime itself.
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/expected.hpp"
+#include "plan/plan.hpp"
+
+namespace leeway {
+
+struct WhatIfOptions {
+  std::string folder;                             // of a run with --trace
+  std::optional<plan::Consistency> consistency;   // in place of the run's
+  std::optional<plan::Balance> balance;           // likewise
+  std::vector<std::uint32_t> without_stragglers;  // workers that are as fast as the median one
+  std::optional<std::uint32_t> workers, shards;
+  std::optional<double> link;  // Gbit/s; none: no limit
+  bool prefetch = false;       // besides what the run did
+  bool gradients = false;      // compute real gradients, and report losses
+};
+
+/// Times of a run, measured or simulated.
+struct RunTimes {
+  double seconds = 0, samples_per_second = 0;
+  double waiting = 0;  // share of all time of all workers
+  std::uint64_t parked_pulls = 0;
+  std::optional<double> test_loss;
+};
+
+struct WhatIf {
+  RunTimes measured, as_it_ran, changed;  // the latter two are simulated
+  Plan plan;                              // with the changes
+};
+
+/// Errors: files of the run are missing, the run cannot be simulated, or the settings are invalid.
+Expected<WhatIf> what_if(const WhatIfOptions& options);
+
+}  // namespace leeway

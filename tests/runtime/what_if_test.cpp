@@ -1,0 +1,151 @@
+#include "runtime/tools/what_if.hpp"
+
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+#include <filesystem>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
+
+#include "blame/run_waits.hpp"
+#include "blame/timeline.hpp"
+#include "runtime/scenario.hpp"
+#include "runtime/words.hpp"
+
+namespace leeway {
+namespace {
+
+using Catch::Matchers::Contains;
+
+/// The folder of a run with a straggler and --trace, and its result.
+class TracedRun {
+ public:
+  explicit TracedRun(plan::Consistency consistency, bool is_simulated = true) {
+    std::string name = (std::filesystem::temp_directory_path() / "leeway-what-if-XXXXXX").string();
+    REQUIRE(::mkdtemp(name.data()));
+    root_ = name;
+    Plan plan;
+    plan.name = "traced";
+    plan.data = plan::Synthetic{4000, 100, plan::Clusters{4, 32, 4}};
+    plan.model = {plan::Linear{64}, plan::Relu{}, plan::Linear{4}};
+    plan.consistency = consistency;
+    plan.workers = 4;
+    plan.shards = 2;
+    plan.batch = 10;
+    plan.stop.epochs = 2;
+    plan.stragglers = {slow(3, 4)};
+    plan.evaluate_every = 0;
+    if (is_simulated) plan.simulated = plan::World{.speed = 0.01};
+    RunOptions options;
+    options.folder = root_ + "/run";
+    options.trace = options.quiet = true;
+    result_ = run(plan, options);
+    REQUIRE(result_.ok());
+  }
+  ~TracedRun() { std::filesystem::remove_all(root_); }
+  TracedRun(const TracedRun&) = delete;
+  TracedRun& operator=(const TracedRun&) = delete;
+
+  std::string folder() const { return root_ + "/run"; }
+  const Result& result() const { return result_; }
+
+ private:
+  std::string root_;
+  Result result_;
+};
+
+}  // namespace
+
+TEST_CASE("the causes of waiting sum to the measured time, simulated and on threads") {
+  for (const bool is_simulated : {true, false})
+    for (const plan::Consistency& policy :
+         {plan::Consistency(plan::Bsp{}), plan::Consistency(plan::Ssp{2}),
+          plan::Consistency(plan::Asp{})}) {
+      const TracedRun traced(policy, is_simulated);
+      const auto waits = blame::read_run_waits(traced.folder());
+      REQUIRE(waits);
+      INFO((is_simulated ? "simulated" : "threads") << ", policy " << policy.index());
+      CHECK(waits->from_events);
+      CHECK(waits->wait > 0);
+      CHECK(waits->attributed() == Approx(waits->wait).epsilon(0.01));
+      if (std::holds_alternative<plan::Asp>(policy)) continue;
+      const blame::Cause slow{blame::Cause::Kind::worker, 3};
+      if (is_simulated) CHECK(waits->by_cause().front().first == slow);
+    }
+}
+
+TEST_CASE("a replay takes as long as the run did, and less without its straggler") {
+  const TracedRun traced(plan::Ssp{1});
+  const auto answer = what_if({.folder = traced.folder(), .without_stragglers = {3}});
+  REQUIRE(answer);
+  CHECK(answer->measured.seconds == Approx(traced.result().seconds).epsilon(0.01));
+  CHECK(answer->as_it_ran.samples_per_second ==
+        Approx(answer->measured.samples_per_second).epsilon(0.03));
+  CHECK(answer->as_it_ran.waiting == Approx(answer->measured.waiting).margin(0.03));
+  // The straggler holds three quarters of the time of the others.
+  CHECK(answer->changed.samples_per_second > 2.5 * answer->as_it_ran.samples_per_second);
+  CHECK_FALSE(answer->changed.test_loss);
+}
+
+TEST_CASE("what-if computes real gradients on request") {
+  const TracedRun traced(plan::Bsp{});
+  const auto answer = what_if(
+      {.folder = traced.folder(), .consistency = plan::Asp{}, .workers = 6, .gradients = true});
+  REQUIRE(answer);
+  REQUIRE(answer->as_it_ran.test_loss);
+  REQUIRE(answer->changed.test_loss);
+  // Under bsp, the replay computes the same weights.
+  CHECK(*answer->as_it_ran.test_loss == Approx(traced.result().test_loss));
+  CHECK(answer->changed.samples_per_second > answer->as_it_ran.samples_per_second);
+}
+
+TEST_CASE("a timeline has each iteration and each wait, and flows with two ends") {
+  const TracedRun traced(plan::Bsp{});
+  std::stringstream out;
+  const auto written =
+      blame::write_timeline(traced.folder(), [&]() -> std::ostream& { return out; });
+  REQUIRE(written);
+  const auto json = nlohmann::json::parse(out.str());
+  std::map<std::string, std::size_t> phases;
+  std::map<std::uint64_t, int> flows;
+  std::set<std::string> actors;
+  double waits = 0, computed = 0;
+  for (const auto& event : json.at("traceEvents")) {
+    const std::string phase = event.at("ph");
+    ++phases[phase];
+    if (phase == "s") flows[event.at("id")] += 1;
+    if (phase == "f") flows[event.at("id")] -= 1;
+    if (phase == "M" && event.at("name") == "thread_name")
+      actors.insert(event.at("args").at("name"));
+    if (phase != "X") continue;
+    if (event.at("cat") == "compute") computed += event.at("dur").get<double>();
+    if (event.at("cat") == "wait") waits += event.at("dur").get<double>();
+  }
+  CHECK(json.at("traceEvents").size() == *written + phases["M"]);
+  CHECK(actors == std::set<std::string>{"scheduler", "shard 0", "shard 1", "worker 0", "worker 1",
+                                        "worker 2", "worker 3"});
+  CHECK(phases["b"] == phases["e"]);
+  CHECK(phases["b"] > 0);
+  CHECK(phases["s"] > 0);
+  for (const auto& [id, open] : flows) CHECK(open == 0);
+  double compute = 0, wait = 0;
+  for (const auto& worker : traced.result().totals.workers) {
+    compute += worker.compute.seconds();
+    wait += worker.wait.seconds();
+  }
+  CHECK(computed * 1e-6 == Approx(compute).epsilon(0.01));
+  CHECK(waits * 1e-6 == Approx(wait).epsilon(0.01));
+}
+
+TEST_CASE("a run without events, and workers that it does not have, are refused") {
+  const TracedRun traced(plan::Bsp{});
+  CHECK_THAT(what_if({.folder = traced.folder(), .without_stragglers = {4}}).error().text,
+             Contains("worker4 is not one of the 4 workers"));
+  std::filesystem::remove(traced.folder() + "/events.jsonl");
+  CHECK_THAT(what_if({.folder = traced.folder()}).error().text, Contains("--trace"));
+  CHECK_FALSE(what_if({.folder = traced.folder() + "/missing"}));
+}
+
+}  // namespace leeway
