@@ -76,6 +76,16 @@ LW_INLINE float two_bit_value(std::uint32_t code, float threshold) {
 
 }  // namespace
 
+LW_SIMD void saturate(float* __restrict out, const float* __restrict values, float most,
+                      std::size_t count) {
+#pragma omp simd
+  for (std::size_t i = 0; i < count; ++i) {
+    const float value = values[i], size = std::abs(value);
+    const bool is_beyond = size > most && size < INFINITY;
+    out[i] = is_beyond ? std::copysign(most, value) : value;
+  }
+}
+
 LW_SIMD float quantise_int8(std::int8_t* __restrict numbers, const float* __restrict values,
                             std::size_t count) {
   const float most = largest(values, count), scale = most / 127, factor = inverse(scale, most);

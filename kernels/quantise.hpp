@@ -9,6 +9,9 @@
 
 namespace leeway::kernels {
 
+/// out (count) = values, finite ones from -most to most.
+void saturate(float* out, const float* values, float most, std::size_t count);
+
 /// numbers (count) = values / scale, rounded to nearest, from -127 to 127. Returns the scale: the
 /// largest absolute value / 127, or 0.
 float quantise_int8(std::int8_t* numbers, const float* values, std::size_t count);

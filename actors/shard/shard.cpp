@@ -168,13 +168,7 @@ void Shard::answer(const ParkedPull& pull, Outbox& out) {
 }
 
 void Shard::release_pulls(std::optional<WorkerId> mover, Outbox& out) {
-  auto released = gate_.release(mover, out.now());
-  // Each shard begins with another worker: if all answered the same first, they would wait for its
-  // link.
-  const std::size_t first = released.size() * id_.value() / job_->layout->shards();
-  std::rotate(released.begin(), released.begin() + static_cast<std::ptrdiff_t>(first),
-              released.end());
-  for (const auto& pull : released) {
+  for (const auto& pull : gate_.release(mover, out.now())) {
     if (mover) out.emit(event::PullReleased{pull.worker, pull.pull.iteration, *mover});
     answer(pull, out);
   }

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 
 #include "kernels/accumulate.hpp"
 #include "kernels/convert.hpp"
+#include "kernels/quantise.hpp"
 
 namespace leeway {
 
@@ -23,9 +23,7 @@ void HalfCodec::encode(std::span<const float> values, std::uint64_t,
   std::array<float, 1024> part;
   for (std::size_t begin = 0; begin < values.size(); begin += part.size()) {
     const auto here = values.subspan(begin, std::min(part.size(), values.size() - begin));
-    std::transform(here.begin(), here.end(), part.begin(), [](float value) {
-      return std::isfinite(value) ? std::clamp(value, -kLargest, kLargest) : value;
-    });
+    kernels::saturate(part.data(), here.data(), kLargest, here.size());
     kernels::convert(bytes.data() + 2 * begin, type_, part.data(), DType::f32,
                      static_cast<std::int64_t>(here.size()));
   }

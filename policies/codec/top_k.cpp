@@ -1,6 +1,8 @@
 #include "policies/codec/top_k.hpp"
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <vector>
@@ -10,24 +12,51 @@
 namespace leeway {
 namespace {
 
-/// The places of the `kept` largest absolute values, in ascending order. NaN is the largest.
+/// The bits of the absolute value. For positive floats, the order of the bits is the order of the
+/// values, and NaN is the largest.
+std::uint32_t size_of(float value) {
+  return std::bit_cast<std::uint32_t>(value) & 0x7fffffffu;
+}
+
+/// The `kept`-th largest size. Counts the sizes by their first bits, and then looks only at those
+/// with the same first bits as the result.
+std::uint32_t nth_largest(std::span<const float> values, std::size_t kept) {
+  constexpr int kShift = 20;
+  constexpr std::size_t kBins = std::size_t{1} << (31 - kShift);
+  std::array<std::uint32_t, kBins> even{}, odd{};  // two, so that equal neighbours need not wait
+  std::size_t i = 0;
+  for (; i + 2 <= values.size(); i += 2) {
+    ++even[size_of(values[i]) >> kShift];
+    ++odd[size_of(values[i + 1]) >> kShift];
+  }
+  if (i < values.size()) ++even[size_of(values[i]) >> kShift];
+  std::size_t bin = kBins - 1, above = 0;
+  while (above + even[bin] + odd[bin] < kept) {
+    above += even[bin] + odd[bin];
+    --bin;
+  }
+  std::vector<std::uint32_t> sizes;
+  sizes.reserve(even[bin] + odd[bin]);
+  for (const float value : values)
+    if (const std::uint32_t size = size_of(value); size >> kShift == bin) sizes.push_back(size);
+  const auto nth = sizes.begin() + static_cast<std::ptrdiff_t>(kept - above - 1);
+  std::nth_element(sizes.begin(), nth, sizes.end(), std::greater<>());
+  return *nth;
+}
+
+/// The places of the `kept` largest absolute values, in ascending order.
 std::vector<std::uint16_t> largest(std::span<const float> values, std::size_t kept) {
-  // For positive floats, the order of the bits is the order of the values.
-  std::vector<std::uint32_t> sizes(values.size());
-  std::memcpy(sizes.data(), values.data(), values.size_bytes());
-  for (auto& size : sizes) size &= 0x7fffffffu;
-  auto sorted = sizes;
-  const auto nth = sorted.begin() + static_cast<std::ptrdiff_t>(kept - 1);
-  std::nth_element(sorted.begin(), nth, sorted.end(), std::greater<>());
-  const std::uint32_t least = *nth;
-  const auto above = static_cast<std::size_t>(
-      std::count_if(sizes.begin(), sizes.end(), [&](std::uint32_t size) { return size > least; }));
+  const std::uint32_t least = nth_largest(values, kept);
+  std::size_t above = 0;
+  for (const float value : values) above += size_of(value) > least ? 1 : 0;
   std::size_t equal = kept - above;  // that are kept
   std::vector<std::uint16_t> places;
   places.reserve(kept);
-  for (std::size_t i = 0; i < sizes.size(); ++i)
-    if (sizes[i] > least || (sizes[i] == least && equal > 0 && equal-- > 0))
-      places.push_back(static_cast<std::uint16_t>(i));
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const std::uint32_t size = size_of(values[i]);
+    if (size < least) continue;
+    if (size > least || (equal > 0 && equal-- > 0)) places.push_back(static_cast<std::uint16_t>(i));
+  }
   return places;
 }
 
