@@ -196,15 +196,19 @@ std::vector<plan::Fault> drawn_faults(const Plan& plan) {
   return faults;
 }
 
-/// The iterations of a worker in the whole run, if all train equally many samples; 0: unlimited.
+/// The iterations of a worker in these epochs, if all train equally many samples.
+double iterations_in(double epochs, const Plan& plan, const Dataset& data) {
+  return epochs * static_cast<double>(data.size()) / static_cast<double>(plan.batch) *
+         plan.pipeline.stages / plan.workers;
+}
+
+/// The same in the whole run; 0: unlimited.
 double iterations_of_worker(const Plan& plan, const Dataset& data) {
-  double all = static_cast<double>(plan.stop.iterations);
-  if (plan.stop.epochs > 0) {
-    const double in_epochs =
-        plan.stop.epochs * static_cast<double>(data.size()) / static_cast<double>(plan.batch);
-    all = all > 0 ? std::min(all, in_epochs) : in_epochs;
-  }
-  return all * plan.pipeline.stages / plan.workers;
+  const double all =
+      static_cast<double>(plan.stop.iterations) * plan.pipeline.stages / plan.workers;
+  if (plan.stop.epochs <= 0) return all;
+  const double in_epochs = iterations_in(plan.stop.epochs, plan, data);
+  return all > 0 ? std::min(all, in_epochs) : in_epochs;
 }
 
 }  // namespace
@@ -319,10 +323,7 @@ Expected<std::shared_ptr<const Job>> make_job(const Plan& plan, TrainTest data,
   if (!ranges) return ranges.error();
   job->update_ranges = std::move(*ranges);
   job->lr_schedule = make_lr_schedule(plan.lr_schedule);
-  job->push_codecs =
-      PushCodecs::make(plan.compress.push, static_cast<double>(job->data.train->size()) /
-                                               static_cast<double>(plan.batch) *
-                                               plan.pipeline.stages / plan.workers);
+  job->push_codecs = PushCodecs::make(plan.compress.push, iterations_in(1, plan, *job->data.train));
   job->pull_codec = make_codec(plan.compress.pull);
   job->orders = std::make_shared<EpochOrders>(job->data.train->size(), plan.seed);
   auto devices = parse_devices(plan.device, plan.workers, plan.shards);

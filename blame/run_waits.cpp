@@ -1,14 +1,14 @@
 #include "blame/run_waits.hpp"
 
 #include <algorithm>
-#include <fstream>
 #include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
 
 #include "blame/event_lines.hpp"
-#include "core/text.hpp"
+#include "blame/result_file.hpp"
 #include "models/datasets/file.hpp"
+#include "plan/plan.hpp"
 
 namespace leeway::blame {
 namespace {
@@ -32,10 +32,9 @@ Expected<Rows> follow(const std::string& path) {
 // ---- from the result ----
 
 /// 1 if the plan is missing.
-double shards_of(const std::string& folder) {
-  std::ifstream file(folder + "/plan.json");
-  const Json plan = Json::parse(file, nullptr, false);
-  return plan.is_object() ? std::max(1.0, plan.value("shards", 1.0)) : 1.0;
+std::uint32_t shards_of(const std::string& folder) {
+  const auto plan = plan_from_file(folder + "/plan.json");
+  return plan ? plan->shards : 1;
 }
 
 /// The rows of a stage, whose neighbours' shares are in the result.
@@ -92,34 +91,24 @@ double RunWaits::attributed() const {
 }
 
 Expected<RunWaits> read_run_waits(const std::string& folder) {
-  const std::string path = folder + "/result.json";
-  std::ifstream file(path);
-  if (!file)
-    return Error{concat("no file \"", path,
-                        "\"; give the folder of a run that has ended, such as "
-                        "runs/fashion-mlp-20261127-120000")};
-  try {
-    const Json result = Json::parse(file);
-    RunWaits waits;
+  const std::string events = folder + "/events.jsonl";
+  RunWaits waits;
+  Expected<Rows> rows = Rows{};
+  const auto read = read_result(folder, [&](const Json& result) {
     waits.name = result.at("name");
     waits.workers = result.at("workers").size();
-    for (const Json& entry : result.at("workers")) {
-      waits.compute += entry.at("compute_seconds").get<double>();
-      waits.wait += entry.at("wait_seconds").get<double>();
-      waits.has_stages |= entry.contains("stage");
-    }
-    const std::string events = folder + "/events.jsonl";
+    waits.compute = worker_seconds(result).compute;
+    waits.wait = worker_seconds(result).wait;
+    for (const Json& entry : result.at("workers")) waits.has_stages |= entry.contains("stage");
     waits.from_events = file_exists(events) && !waits.has_stages;
-    auto rows =
-        waits.from_events ? follow(events) : Expected<Rows>(divide(result, shards_of(folder)));
-    if (!rows) return rows.error();
-    for (const auto& [key, seconds] : *rows)
-      if (seconds > 0) waits.rows.push_back({key.first, key.second, seconds});
-    std::ranges::stable_sort(waits.rows, std::greater<>(), &RunWaits::Row::seconds);
-    return waits;
-  } catch (const Json::exception& error) {
-    return Error{concat('"', path, "\" is not the result of a run: ", error.what())};
-  }
+    rows = waits.from_events ? follow(events) : Expected<Rows>(divide(result, shards_of(folder)));
+  });
+  if (!read) return read.error();
+  if (!rows) return rows.error();
+  for (const auto& [key, seconds] : *rows)
+    if (seconds > 0) waits.rows.push_back({key.first, key.second, seconds});
+  std::ranges::stable_sort(waits.rows, std::greater<>(), &RunWaits::Row::seconds);
+  return waits;
 }
 
 }  // namespace leeway::blame

@@ -82,10 +82,7 @@ Json json_of(const blame::RunWaits& waits) {
 
 int blame_run(const BlameOptions& options) {
   const auto waits = blame::read_run_waits(options.folder);
-  if (!waits) {
-    std::cerr << "leeway: " << waits.error().text << '\n';
-    return kBadUsage;
-  }
+  if (!waits) return refuse(waits.error());
   if (options.json)
     std::cout << json_of(*waits).dump(2) << '\n';
   else
@@ -177,10 +174,7 @@ int blame_trace(const BlameOptions& options) {
   const auto trace = blame::read_operations(options.import);
   const auto slowdown =
       trace ? blame::find_slowdown(*trace) : Expected<blame::Slowdown>(trace.error());
-  if (!slowdown) {
-    std::cerr << "leeway: " << slowdown.error().text << '\n';
-    return kBadUsage;
-  }
+  if (!slowdown) return refuse(slowdown.error());
   if (options.json)
     std::cout << json_of(*slowdown, *trace).dump(2) << '\n';
   else
@@ -201,10 +195,8 @@ CLI::App* add_blame(CLI::App& app, BlameOptions& options) {
 }
 
 int blame(const BlameOptions& options) {
-  if (options.folder.empty() == options.import.empty()) {
-    std::cerr << "leeway: blame: give the folder of a run, or --import FILE\n";
-    return kBadUsage;
-  }
+  if (options.folder.empty() == options.import.empty())
+    return refuse({"blame: give the folder of a run, or --import FILE"});
   return options.import.empty() ? blame_run(options) : blame_trace(options);
 }
 

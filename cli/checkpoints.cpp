@@ -12,11 +12,6 @@
 namespace leeway::cli {
 namespace {
 
-int refuse(const std::string& text) {
-  std::cerr << "leeway: " << text << '\n';
-  return kBadUsage;
-}
-
 std::int64_t size_of(const checkpoint::Manifest& manifest) {
   std::uint64_t bytes = 0;
   for (const auto& file : manifest.files) bytes += file.bytes;
@@ -54,7 +49,7 @@ int prune(const checkpoint::Store& store, const std::vector<std::uint64_t>& numb
   const std::string run = run_folder_of(store.folder());
   const auto lock = FolderLock::take(run.empty() ? store.folder() : run,
                                      "wait for it to end; it prunes by itself");
-  if (!lock) return refuse(lock.error().text);
+  if (!lock) return refuse(lock.error());
   // Damaged checkpoints do not count, and stay for inspection.
   std::uint32_t intact = 0;
   std::size_t removed = 0;
@@ -63,7 +58,7 @@ int prune(const checkpoint::Store& store, const std::vector<std::uint64_t>& numb
       intact += store.verify(*number) ? 1 : 0;
       continue;
     }
-    if (const Status status = store.remove(*number); !status) return refuse(status.error().text);
+    if (const Status status = store.remove(*number); !status) return refuse(status.error());
     std::cout << "removed " << store.path(*number) << '\n';
     ++removed;
   }
@@ -77,12 +72,12 @@ int prune(const checkpoint::Store& store, const std::vector<std::uint64_t>& numb
 
 int checkpoints(const std::string& run, const CheckpointsOptions& options) {
   if (options.keep && (*options.keep < 1 || *options.keep > kMaxKept))
-    return refuse(concat("--prune: ", *options.keep, " is not allowed; give 1 to ", kMaxKept));
+    return refuse({concat("--prune: ", *options.keep, " is not allowed; give 1 to ", kMaxKept)});
   const auto folder = checkpoints_of(run);
-  if (!folder) return refuse(folder.error().text);
+  if (!folder) return refuse(folder.error());
   const checkpoint::Store store(disk(), *folder);
   const auto numbers = store.numbers();
-  if (!numbers) return refuse(numbers.error().text);
+  if (!numbers) return refuse(numbers.error());
   if (numbers->empty()) {
     std::cerr << "leeway: " << run << ": holds no checkpoint\n";
     return kBadUsage;

@@ -88,6 +88,11 @@ int settings() {
   return kOk;
 }
 
+int refuse(const Error& error, int code) {
+  std::cerr << "leeway: " << error.text << '\n';
+  return code;
+}
+
 int run(const std::string& target, const std::vector<std::string>& args) {
   std::vector<std::string> words{target};
   words.insert(words.end(), args.begin(), args.end());
@@ -116,10 +121,7 @@ int fuzz(const std::string& target, const std::string& seeds,
 
 int resume(const std::string& folder, const std::vector<std::string>& args) {
   const auto from = find_checkpoint(folder, "");
-  if (!from) {
-    std::cerr << "leeway: " << from.error().text << '\n';
-    return kBadUsage;
-  }
+  if (!from) return refuse(from.error());
   std::vector<std::string> words{"--resume", folder == "latest" ? from->path() : folder};
   words.insert(words.end(), args.begin(), args.end());
   const std::string& name = from->plan.name;
@@ -137,10 +139,7 @@ int resume(const std::string& folder, const std::vector<std::string>& args) {
 
 int sample(const std::string& folder, const SampleOptions& options) {
   const auto text = leeway::sample(folder, options);
-  if (!text) {
-    std::cerr << "leeway: " << text.error().text << '\n';
-    return kBadUsage;
-  }
+  if (!text) return refuse(text.error());
   std::cout << *text << '\n';
   return kOk;
 }

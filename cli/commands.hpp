@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "core/expected.hpp"
 #include "runtime/sample.hpp"
 #include "transport/certificates.hpp"
 
@@ -13,6 +14,9 @@ namespace leeway::cli {
 inline constexpr int kOk = 0;
 inline constexpr int kRunFailed = 1;
 inline constexpr int kBadUsage = 2;
+
+/// Prints an error, and returns the exit code.
+int refuse(const Error& error, int code = kBadUsage);
 
 int list();
 

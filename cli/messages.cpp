@@ -58,10 +58,7 @@ void print_json(const RecordedMessage& message) {
 
 int messages(const std::string& folder, const MessagesOptions& options) {
   const auto filter = read_filter(options);
-  if (!filter) {
-    std::cerr << "leeway: " << filter.error().text << '\n';
-    return kBadUsage;
-  }
+  if (!filter) return refuse(filter.error());
   const std::string file =
       std::filesystem::is_directory(folder) ? folder + "/messages.bin" : folder;
   std::uint64_t left = options.limit;
@@ -70,10 +67,7 @@ int messages(const std::string& folder, const MessagesOptions& options) {
     return std::cout.good() && (options.limit == 0 || --left > 0);
   });
   std::cout.flush();
-  if (!note) {
-    std::cerr << "leeway: " << note.error().text << '\n';
-    return kBadUsage;
-  }
+  if (!note) return refuse(note.error());
   if (!note->empty()) std::cerr << "leeway: " << *note << '\n';
   return kOk;
 }

@@ -27,11 +27,6 @@ using namespace pipeline;
 constexpr std::uint32_t kDefaultStages = 2;
 constexpr int kMicroBatches = 8;
 
-int refuse(const Error& error, int code = kBadUsage) {
-  std::cerr << "leeway: " << error.text << '\n';
-  return code;
-}
-
 std::string microseconds(std::int64_t ns) {
   return fixed(static_cast<double>(ns) * 1e-3, 1);
 }

@@ -25,11 +25,6 @@ using namespace pipeline;
 
 constexpr std::int64_t kMaxCost = 1'000'000'000;
 
-int refuse(const Error& error, int code = kBadUsage) {
-  std::cerr << "leeway: " << error.text << '\n';
-  return code;
-}
-
 int list_schedules() {
   std::size_t width = 0;
   for (const auto& entry : catalogue()) width = std::max(width, entry.name.size());

@@ -8,6 +8,7 @@
 
 #include "blame/timeline.hpp"
 #include "cli/commands.hpp"
+#include "core/text.hpp"
 #include "monitoring/format.hpp"
 #include "runtime/flags/option.hpp"
 
@@ -28,17 +29,13 @@ int trace(const TraceOptions& options) {
     file.open(unfinished);
     return file;
   });
-  if (!events) {
-    std::cerr << "leeway: " << events.error().text << '\n';
-    return kBadUsage;
-  }
+  if (!events) return refuse(events.error());
   file.close();
   std::error_code error;
   if (file) std::filesystem::rename(unfinished, path, error);
-  if (!file || error) {
-    std::cerr << "leeway: \"" << path << "\" cannot be written; check the folder and the disk\n";
-    return kRunFailed;
-  }
+  if (!file || error)
+    return refuse({concat('"', path, "\" cannot be written; check the folder and the disk")},
+                  kRunFailed);
   std::cout << path << ": " << grouped(*events)
             << " events; open it at https://ui.perfetto.dev or chrome://tracing\n";
   return kOk;

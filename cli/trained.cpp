@@ -21,11 +21,6 @@ namespace {
 constexpr const char* kRunHelp =
     "Folder of a run, such as runs/fashion-mlp-..., or a file of weights that a run wrote";
 
-int refuse(const Error& error, int code = kBadUsage) {
-  std::cerr << "leeway: " << error.text << '\n';
-  return code;
-}
-
 Expected<std::vector<std::string>> export_onnx([[maybe_unused]] const TrainedModel& trained,
                                                [[maybe_unused]] const std::string& folder) {
 #ifdef LEEWAY_ONNX

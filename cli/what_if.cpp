@@ -141,10 +141,7 @@ CLI::App* add_what_if(CLI::App& app, WhatIfCommand& command) {
 int what_if(const WhatIfCommand& command) {
   const auto options = options_of(command);
   const auto answer = options ? leeway::what_if(*options) : Expected<WhatIf>(options.error());
-  if (!answer) {
-    std::cerr << "leeway: " << answer.error().text << '\n';
-    return kBadUsage;
-  }
+  if (!answer) return refuse(answer.error());
   if (command.json) {
     std::cout << nlohmann::ordered_json{{"changes", name_of(command)},
                                         {"measured", json_of(answer->measured)},

@@ -242,12 +242,10 @@ std::string summary(const Job& job, const RunReport& totals) {
   if (bound != kUnbounded)
     out << ", allowed " << bound + 1 << " (the bound plus the iteration just pushed)";
   out << "\n  parked pulls    " << grouped(totals.last.parked_pulls) << '\n';
-  if (const auto text = codec_text(totals.last.push_bytes, totals.last.plain_push_bytes);
-      !text.empty())
-    out << "  gradients       " << text << '\n';
-  if (const auto text = codec_text(totals.last.pull_bytes, totals.last.plain_pull_bytes);
-      !text.empty())
-    out << "  weights         " << text << '\n';
+  for (const auto& [name, text] :
+       {std::pair("gradients", codec_text(totals.last.push_bytes, totals.last.plain_push_bytes)),
+        std::pair("weights  ", codec_text(totals.last.pull_bytes, totals.last.plain_pull_bytes))})
+    if (!text.empty()) out << "  " << name << "       " << text << '\n';
   if (totals.end.partial_pushes > 0)
     out << "  partial pushes  " << totals.end.partial_pushes << " (completed by others)\n";
   if (totals.end.lost_residuals > 0)

@@ -74,9 +74,8 @@ void Scheduler::on_down(Address actor, const EndReason& reason, Outbox& out) {
   if (knows(actor)) {
     const WorkerId worker(actor.index);
     auto& stage = roster_.stage_of(worker);
-    const bool waits =
-        roster_.member_of(worker).is_out() && (stage.joined || stage.rejoins.has_value());
     const auto& member = roster_.member_of(worker);
+    const bool waits = member.is_out() && (stage.joined || stage.rejoins.has_value());
     const bool has_trained = member.has_started() || (member.is_out() && member.took_part);
     if (job_->push_codecs && !stage.ended && has_trained) run_.count_lost_residual();
     stage.ended = true;

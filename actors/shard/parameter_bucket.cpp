@@ -45,12 +45,6 @@ Blob rows_of(const Job& job, const Block& block, WholeOf whole_of) {
   return rows;
 }
 
-/// State of the optimizer as the bucket keeps it. `floats`: on the executor's device.
-Blob kept(const Job& job, const BlockState& state, int slot, Blob floats) {
-  if (!job.plan.optimizer.eight_bit_state) return floats;
-  return pack_state(job.optimizer->state_range(slot), floats, state.block->floats);
-}
-
 void begin_state(const Job& job, Executor& on, int slots, BlockState& state) {
   state.weights = on.fetch(rows_of(job, *state.block, [&](std::size_t parameter) {
     const std::int64_t count = job.model->parameters()[parameter].spec.shape.count();
@@ -60,7 +54,7 @@ void begin_state(const Job& job, Executor& on, int slots, BlockState& state) {
     return checkpoint::Values{{floats, static_cast<std::size_t>(count)}, whole};
   }));
   for (int slot = 0; slot < slots; ++slot)
-    state.slots.push_back(kept(
+    state.slots.push_back(slot_of(
         job, state, slot, filled(on, state.block->floats, job.optimizer->initial_state(slot))));
 }
 
@@ -72,12 +66,12 @@ void resume_state(const Job& job, Executor& on, int slots, BlockState& state) {
       job, *state.block, [&](std::size_t parameter) { return parameters[parameter].weights; }));
   for (int slot = 0; slot < slots; ++slot)
     state.slots.push_back(
-        kept(job, state, slot,
-             planted(Mutant::slots_restart)
-                 ? zeros(on, state.block->floats)
-                 : on.fetch(rows_of(job, *state.block, [&](std::size_t parameter) {
-                     return parameters[parameter].slots[static_cast<std::size_t>(slot)];
-                   }))));
+        slot_of(job, state, slot,
+                planted(Mutant::slots_restart)
+                    ? zeros(on, state.block->floats)
+                    : on.fetch(rows_of(job, *state.block, [&](std::size_t parameter) {
+                        return parameters[parameter].slots[static_cast<std::size_t>(slot)];
+                      }))));
   for (const auto& slice : state.block->slices)
     for (const auto& rows : parameters[static_cast<std::size_t>(slice.parameter)].rows) {
       if (rows.first >= slice.first_row + slice.rows || slice.first_row >= rows.first + rows.count)
@@ -100,7 +94,7 @@ std::vector<BlockState> first_state(const Job& job, Executor& on, const Bucket& 
     if (first == FirstState::zeros) {
       state.weights = zeros(on, block.floats);
       for (int slot = 0; slot < slots; ++slot)
-        state.slots.push_back(kept(job, state, slot, state.weights));
+        state.slots.push_back(slot_of(job, state, slot, state.weights));
     } else if (job.resumed) {
       resume_state(job, on, slots, state);
     } else {
@@ -168,7 +162,7 @@ void ParameterBucket::restore(const msg::StoredBlock& block) {
   for (std::size_t slot = 0; slot < block.slots.size(); ++slot) {
     LW_CHECK(fits(block.slots[slot].data), slot);
     state->slots[slot] =
-        kept(*job_, *state, static_cast<int>(slot), on_->fetch(block.slots[slot].data));
+        slot_of(*job_, *state, static_cast<int>(slot), on_->fetch(block.slots[slot].data));
   }
   state->version = block.weights.version;
   state->progress = block.progress;

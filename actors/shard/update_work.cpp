@@ -52,25 +52,25 @@ class Rewrite {
 class StateRewrite {
  public:
   StateRewrite(Executor& on, const Job& job, BlockState& state, int slot)
-      : slot_(state.slots[static_cast<std::size_t>(slot)]), floats_(state.block->floats) {
-    if (!job.plan.optimizer.eight_bit_state) {
-      rewrite_.emplace(on, slot_);
-      return;
-    }
-    range_ = job.optimizer->state_range(slot);
-    unpacked_ = slot_floats(job, state, slot);
+      : job_(job), state_(state), slot_(slot) {
+    if (job.plan.optimizer.eight_bit_state)
+      unpacked_ = slot_floats(job, state, slot);
+    else
+      rewrite_.emplace(on, kept());
   }
   const float* from() const { return rewrite_ ? rewrite_->from() : unpacked_.as_floats(); }
   float* to() { return rewrite_ ? rewrite_->to() : unpacked_.mutable_floats(); }
   void done() {
     if (rewrite_) return rewrite_->done();
-    slot_ = pack_state(range_, unpacked_, floats_);
+    kept() = slot_of(job_, state_, slot_, std::move(unpacked_));
   }
 
  private:
-  Blob& slot_;
-  std::int64_t floats_;
-  StateRange range_ = StateRange::any;
+  Blob& kept() { return state_.slots[static_cast<std::size_t>(slot_)]; }
+
+  const Job& job_;
+  BlockState& state_;
+  int slot_;
   std::optional<Rewrite> rewrite_;  // of floats
   Blob unpacked_;
 };

@@ -270,10 +270,10 @@ void print_table(const StatusByName& before, const StatusByName& all, const node
   if (program.progress.iterations > 0) std::cout << ", " << progress_text(program.progress);
   std::cout << '\n';
   const auto& traffic = program.progress;
-  if (const auto text = codec_text(traffic.push_bytes, traffic.plain_push_bytes); !text.empty())
-    std::cout << "gradients " << text << '\n';
-  if (const auto text = codec_text(traffic.pull_bytes, traffic.plain_pull_bytes); !text.empty())
-    std::cout << "weights " << text << '\n';
+  for (const auto& [name, text] :
+       {std::pair("gradients ", codec_text(traffic.push_bytes, traffic.plain_push_bytes)),
+        std::pair("weights ", codec_text(traffic.pull_bytes, traffic.plain_pull_bytes))})
+    if (!text.empty()) std::cout << name << text << '\n';
   if (const auto& last = program.checkpoint; last.number > 0)
     std::cout << "checkpoint " << last.number << " written " << duration(last.seconds) << " ago ("
               << grouped(last.samples) << " samples)\n";

@@ -1,11 +1,11 @@
 #include "runtime/tools/what_if.hpp"
 
 #include <algorithm>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <numeric>
 
 #include "blame/measured_steps.hpp"
+#include "blame/result_file.hpp"
 #include "core/text.hpp"
 #include "runtime/scenario.hpp"
 
@@ -16,28 +16,22 @@ constexpr std::size_t kMostFactors = 65536;  // of plan::Repeated
 /// GB/s of the simulated memories: the measured durations contain all memory traffic.
 constexpr double kUnlimited = 1e9;
 
+double waiting_share(const blame::WorkerSeconds& seconds) {
+  return seconds.wait / std::max(seconds.compute + seconds.wait, 1e-12);
+}
+
 Expected<RunTimes> measured_times(const std::string& folder) {
-  const std::string path = folder + "/result.json";
-  std::ifstream file(path);
-  if (!file)
-    return Error{concat("no file \"", path, "\"; give the folder of a run that has ended")};
-  try {
-    const auto json = nlohmann::json::parse(file);
-    RunTimes times{.seconds = json.at("seconds"),
-                   .samples_per_second = json.at("samples_per_second"),
-                   .parked_pulls = json.at("parked_pulls")};
-    double compute = 0, wait = 0;
-    for (const auto& worker : json.at("workers")) {
-      compute += worker.at("compute_seconds").get<double>();
-      wait += worker.at("wait_seconds").get<double>();
-    }
-    times.waiting = wait / std::max(compute + wait, 1e-12);
-    if (json.contains("test_loss") && json["test_loss"].is_number())
-      times.test_loss = json["test_loss"];
-    return times;
-  } catch (const nlohmann::json::exception& error) {
-    return Error{concat('"', path, "\" is not the result of a run: ", error.what())};
-  }
+  RunTimes times;
+  const auto read = blame::read_result(folder, [&](const nlohmann::json& result) {
+    times.seconds = result.at("seconds");
+    times.samples_per_second = result.at("samples_per_second");
+    times.parked_pulls = result.at("parked_pulls");
+    times.waiting = waiting_share(blame::worker_seconds(result));
+    if (result.contains("test_loss") && result["test_loss"].is_number())
+      times.test_loss = result["test_loss"];
+  });
+  if (!read) return read.error();
+  return times;
 }
 
 Expected<Result> simulate(const Plan& plan) {
@@ -52,14 +46,14 @@ Expected<Result> simulate(const Plan& plan) {
 Expected<RunTimes> simulated_times(const Plan& plan) {
   const auto result = simulate(plan);
   if (!result) return result.error();
-  double compute = 0, wait = 0;
+  blame::WorkerSeconds seconds;
   for (const WorkerTotals& worker : result->totals.workers) {
-    compute += worker.compute.seconds();
-    wait += worker.wait.seconds();
+    seconds.compute += worker.compute.seconds();
+    seconds.wait += worker.wait.seconds();
   }
   RunTimes times{.seconds = result->seconds,
                  .samples_per_second = result->samples_per_second,
-                 .waiting = wait / std::max(compute + wait, 1e-12),
+                 .waiting = waiting_share(seconds),
                  .parked_pulls = result->parked_pulls};
   if (result->learned()) times.test_loss = result->test_loss;
   return times;
@@ -67,7 +61,7 @@ Expected<RunTimes> simulated_times(const Plan& plan) {
 
 /// The plan of the run in a world whose computations are measured ones. `speed`: GFLOP/s.
 Plan simulated_plan(const Plan& plan, const blame::MeasuredSteps& steps, double speed,
-                    const WhatIfOptions& options) {
+                    bool gradients) {
   Plan simulated = plan;
   const double latency = steps.turnaround / 2 * 1e6;
   simulated.simulated = plan::World{.nodes = plan::World::Nodes::each,
@@ -77,22 +71,21 @@ Plan simulated_plan(const Plan& plan, const blame::MeasuredSteps& steps, double 
                                     .latency_us = latency,
                                     .local_latency_us = latency,
                                     .jitter = 0,
-                                    .link = options.link.value_or(0),
-                                    .cost_only = !options.gradients};
+                                    .link = 0,
+                                    .cost_only = !gradients};
   simulated.stragglers.clear();
   simulated.faults.clear();
   simulated.checkpoints = {};
   simulated.device = "cpu";
   simulated.stop.iterations = steps.count();
   simulated.stop.accuracy = simulated.stop.seconds = 0;
-  if (!options.gradients) simulated.evaluate_every = 0;
+  if (!gradients) simulated.evaluate_every = 0;
   return simulated;
 }
 
 /// The GFLOP/s with which a sample takes the least measured time.
 Expected<double> speed_for(const Plan& plan, const blame::MeasuredSteps& steps) {
-  WhatIfOptions only_costs;
-  Plan one = simulated_plan(plan, steps, 1, only_costs);
+  Plan one = simulated_plan(plan, steps, 1, false);
   one.workers = one.shards = 1;
   one.consistency = plan::Bsp{};
   one.prefetch = false;
@@ -139,6 +132,7 @@ void change(Plan& plan, const WhatIfOptions& options) {
   if (options.workers) plan.workers = *options.workers;
   if (options.shards) plan.shards = *options.shards;
   if (options.prefetch) plan.prefetch = true;
+  if (options.link) plan.simulated->link = *options.link;
 }
 
 }  // namespace
@@ -163,11 +157,9 @@ Expected<WhatIf> what_if(const WhatIfOptions& options) {
   answer.measured = *measured;
   const auto speed = speed_for(*plan, *steps);
   if (!speed) return speed.error();
-  WhatIfOptions as_it_ran;
-  as_it_ran.gradients = options.gradients;
-  Plan baseline = simulated_plan(*plan, *steps, *speed, as_it_ran);
+  Plan baseline = simulated_plan(*plan, *steps, *speed, options.gradients);
+  answer.plan = baseline;
   add_durations(baseline, *steps, {});
-  answer.plan = simulated_plan(*plan, *steps, *speed, options);
   change(answer.plan, options);
   add_durations(answer.plan, *steps, options.without_stragglers);
   for (const auto& [simulated, times] :

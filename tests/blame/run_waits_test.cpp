@@ -3,12 +3,13 @@
 #include <catch2/catch.hpp>
 #include <map>
 
-#include "tests/blame/temporary_folder.hpp"
+#include "tests/models/datasets/files.hpp"
 
 namespace leeway::blame {
 namespace {
 
 using Catch::Matchers::Contains;
+using test::TemporaryFolder;
 using Kind = Cause::Kind;
 
 const std::string kResult = R"({"name": "tiny",
@@ -30,7 +31,7 @@ TEST_CASE(
   const TemporaryFolder folder;
   folder.write("result.json", kResult);
   folder.write("plan.json", R"({"shards": 2})");
-  const auto waits = read_run_waits(folder.path());
+  const auto waits = read_run_waits(folder.path(""));
   REQUIRE(waits);
   CHECK_FALSE(waits->from_events);
   CHECK(waits->compute == 15);
@@ -51,7 +52,7 @@ TEST_CASE("stages are divided by the shares of their neighbours") {
   folder.write("result.json", R"({"name": "piped", "waits": [], "workers": [
     {"worker": 0, "stage": 0, "compute_seconds": 2, "wait_seconds": 3,
      "wait_for_stage_before_seconds": 0, "wait_for_stage_after_seconds": 2.5}]})");
-  const auto waits = read_run_waits(folder.path());
+  const auto waits = read_run_waits(folder.path(""));
   REQUIRE(waits);
   const auto rows = rows_of(*waits);
   CHECK(rows.at({0, {Kind::stage_after}}) == Approx(2.5));
@@ -78,7 +79,7 @@ TEST_CASE("with events, a wait is divided at the moments of the last answered pu
 {"ns":6000000000,"actor":"scheduler","event":"evicted","worker":0}
 {"ns":9000000000,"actor":"worker 0","event":"step_started","worker":0,"iteration":5}
 {"ns":90)");
-  const auto waits = read_run_waits(folder.path());
+  const auto waits = read_run_waits(folder.path(""));
   REQUIRE(waits);
   CHECK(waits->from_events);
   const auto rows = rows_of(*waits);
@@ -103,7 +104,7 @@ TEST_CASE("events are read by time, from where the run was resumed") {
   folder.write("events.jsonl", started + "\n" + started + "\n" +
                                    R"({"ns":0,"actor":"host","event":"resumed"})" + "\n" + started +
                                    "\n" + earlier + "\n");
-  const auto waits = read_run_waits(folder.path());
+  const auto waits = read_run_waits(folder.path(""));
   REQUIRE(waits);
   const auto rows = rows_of(*waits);
   // The pull waited for the worker's own push.
@@ -115,7 +116,7 @@ TEST_CASE("events are read by time, from where the run was resumed") {
 TEST_CASE("missing and malformed files are refused by name") {
   const TemporaryFolder folder;
   const auto error = [&] {
-    const auto waits = read_run_waits(folder.path());
+    const auto waits = read_run_waits(folder.path(""));
     REQUIRE_FALSE(waits);
     return waits.error().text;
   };

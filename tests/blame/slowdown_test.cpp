@@ -6,13 +6,14 @@
 
 #include "blame/replay.hpp"
 #include "core/text.hpp"
-#include "tests/blame/temporary_folder.hpp"
+#include "tests/models/datasets/files.hpp"
 
 namespace leeway::blame {
 namespace {
 
 using Catch::Matchers::Contains;
 using Catch::Matchers::EndsWith;
+using test::TemporaryFolder;
 
 /// Builds a trace of two stages: each step has forward, transfer, forward on stage 1, backward,
 /// transfer back, backward on stage 0, and at last a collective of all ranks.
@@ -213,7 +214,7 @@ TEST_CASE("a CSV file of operations is read, and errors name the line and the co
   CHECK_THAT(error(header + "0,0,3,16,,0,1,0\n"), Contains("column optype: expected a name"));
   CHECK_THAT(error(header + "0,0,3,16,gc,0,1,0\n2,0,3,16,gc,0,1,0\n"),
              EndsWith("column stage has 2, but no 1; number them from 0"));
-  CHECK_FALSE(read_operations(folder.path() + "/missing.csv"));
+  CHECK_FALSE(read_operations(folder.path("missing.csv")));
 }
 
 }  // namespace leeway::blame

@@ -1,7 +1,5 @@
 #include "runtime/tools/what_if.hpp"
 
-#include <unistd.h>
-
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <map>
@@ -13,6 +11,7 @@
 #include "blame/timeline.hpp"
 #include "runtime/scenario.hpp"
 #include "runtime/words.hpp"
+#include "tests/support/process.hpp"
 
 namespace leeway {
 namespace {
@@ -23,9 +22,6 @@ using Catch::Matchers::Contains;
 class TracedRun {
  public:
   explicit TracedRun(plan::Consistency consistency, bool is_simulated = true) {
-    std::string name = (std::filesystem::temp_directory_path() / "leeway-what-if-XXXXXX").string();
-    REQUIRE(::mkdtemp(name.data()));
-    root_ = name;
     Plan plan;
     plan.name = "traced";
     plan.data = plan::Synthetic{4000, 100, plan::Clusters{4, 32, 4}};
@@ -39,20 +35,16 @@ class TracedRun {
     plan.evaluate_every = 0;
     if (is_simulated) plan.simulated = plan::World{.speed = 0.01};
     RunOptions options;
-    options.folder = root_ + "/run";
+    options.folder = folder();
     options.trace = options.quiet = true;
     result_ = run(plan, options);
     REQUIRE(result_.ok());
   }
-  ~TracedRun() { std::filesystem::remove_all(root_); }
-  TracedRun(const TracedRun&) = delete;
-  TracedRun& operator=(const TracedRun&) = delete;
-
-  std::string folder() const { return root_ + "/run"; }
+  std::string folder() const { return root_ / "run"; }
   const Result& result() const { return result_; }
 
  private:
-  std::string root_;
+  test::TemporaryFolder root_;
   Result result_;
 };
 

@@ -25,6 +25,11 @@ struct EncodingStory : Story {
     plan.compress.push = int8();
     return test::job_of(plan);
   }
+  Blob ones() const {
+    Blob values = Blob::floats(block.floats);
+    std::fill_n(values.mutable_floats(), block.floats, 1.0f);
+    return values;
+  }
   double count() const { return static_cast<double>(block.floats); }
   /// The worker reports an encoding of `given`, and sends a push of ones.
   void pushes(std::int64_t iteration, double given, double residual) {
@@ -33,23 +38,20 @@ struct EncodingStory : Story {
     sends_push(iteration);
   }
   void sends_push(std::int64_t iteration) {
-    Blob ones = Blob::floats(block.floats);
-    std::fill_n(ones.mutable_floats(), block.floats, 1.0f);
     msg::Push push;
     push.iteration = Iteration(iteration);
     push.bucket_count = 1;
     push.blocks.push_back({block.id, Version(0), DType::f32, Shape{block.floats},
-                           encode_blob(job->push_codecs->at(push.iteration), ones, block.floats),
+                           encode_blob(job->push_codecs->at(push.iteration), ones(), block.floats),
                            CodecId::int8});
     sends(kWorkerA, kShard, push);
   }
   /// The sum of a block of ones without its padding.
   double decoded() const {
-    Blob ones = Blob::floats(block.floats);
-    std::fill_n(ones.mutable_floats(), block.floats, 1.0f);
-    zero_padding(*job->model, block, ones.mutable_floats());
+    Blob values = ones();
+    zero_padding(*job->model, block, values.mutable_floats());
     double sum = 0;
-    for (std::int64_t i = 0; i < block.floats; ++i) sum += ones.as_floats()[i];
+    for (std::int64_t i = 0; i < block.floats; ++i) sum += values.as_floats()[i];
     return sum;
   }
 
