@@ -29,7 +29,7 @@ def lose(bin_folder, silence, number):
             program = subprocess.Popen(
                 [bin_folder / "fashion-mlp", "--workers", "2", "--shards", "1", "--replicas", "2", "--nodes", nodes.addresses,
                  "--place", "shards=1,standbys=2,workers=0", "--batch", "64", "--epochs", "10000", "--seconds", "6",
-                 "--evaluate-every", "0", "--silence", f"{silence}ms", "--quiet", "--trace", "--out", Path(folder) / "run"],
+                 "--evaluate-every", "0", "--silence", f"{silence}ms", "--quiet", "--trace-json", "--out", Path(folder) / "run"],
                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
             while not (trace.exists() and trace.stat().st_size > 200_000):
                 time.sleep(0.05)

@@ -2,38 +2,39 @@
 
 #include <algorithm>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
 
-#include "blame/event_lines.hpp"
 #include "core/text.hpp"
+#include "monitoring/event_file.hpp"
 
 namespace leeway::blame {
 namespace {
 
 class Collector {
  public:
-  void handle(const nlohmann::json& event) {
-    const std::string& name = event.at("event").get_ref<const std::string&>();
-    if (name == "stage_computed") has_stages_ = true;
-    const bool starts = name == "step_started", ends = name == "step_finished";
-    if (!starts && !ends && name != "pull_parked" && name != "evicted") return;
-    const auto worker = event.at("worker").get<std::size_t>();
-    const double now = event.at("ns").get<double>() * kSecondsPerNs;
-    State& state = workers_[worker];
-    if (name == "pull_parked") state.parked.insert(event.at("iteration").get<std::int64_t>());
-    if (name == "evicted") state.started = state.ended = std::nullopt;
-    if (starts) {
-      const bool waited = state.parked.erase(event.at("iteration").get<std::int64_t>()) > 0;
+  void handle(const EventRecord& record) {
+    const Event& event = record.event;
+    const double now = (record.at - Instant()).seconds();
+    if (const auto* parked = event.as<event::PullParked>()) {
+      workers_[parked->worker].parked.insert(parked->iteration);
+    } else if (const auto* evicted = event.as<event::Evicted>()) {
+      State& state = workers_[evicted->worker];
+      state.started = state.ended = std::nullopt;
+    } else if (const auto* step = event.as<event::StepStarted>()) {
+      State& state = workers_[step->worker];
+      const bool waited = state.parked.erase(step->iteration) > 0;
       if (state.ended && !waited) turnarounds_.push_back(now - *state.ended);
       state.started = now;
+    } else if (const auto* done = event.as<event::StepFinished>()) {
+      State& state = workers_[done->worker];
+      if (state.started && done->samples > 0)
+        state.per_sample.push_back((now - *state.started) / static_cast<double>(done->samples));
+      state.started.reset();
+      state.ended = now;
+    } else if (event.as<event::StageComputed>()) {
+      has_stages_ = true;
     }
-    if (!ends) return;
-    const auto samples = event.at("samples").get<double>();
-    if (state.started && samples > 0) state.per_sample.push_back((now - *state.started) / samples);
-    state.started.reset();
-    state.ended = now;
   }
 
   Expected<MeasuredSteps> steps(const std::string& path) {
@@ -42,7 +43,7 @@ class Collector {
           concat('"', path, "\" is of a run with pipelines, whose stages are not replayed")};
     MeasuredSteps steps;
     for (auto& [worker, state] : workers_) {
-      if (worker != steps.per_sample.size() || state.per_sample.empty())
+      if (worker.value() != steps.per_sample.size() || state.per_sample.empty())
         return Error{concat('"', path, "\" has no iteration of worker ", steps.per_sample.size())};
       steps.per_sample.push_back(std::move(state.per_sample));
     }
@@ -61,11 +62,11 @@ class Collector {
   struct State {
     std::vector<double> per_sample;
     std::optional<double> started, ended;
-    std::set<std::int64_t> parked;  // iterations whose pulls were
+    std::set<Iteration> parked;  // iterations whose pulls were
   };
 
   bool has_stages_ = false;
-  std::map<std::size_t, State> workers_;
+  std::map<WorkerId, State> workers_;
   std::vector<double> turnarounds_;
 };
 
@@ -84,12 +85,13 @@ double MeasuredSteps::least_per_sample() const {
 }
 
 Expected<MeasuredSteps> read_measured_steps(const std::string& folder) {
-  const std::string path = folder + "/events.jsonl";
+  const auto path = events_path(folder);
+  if (!path) return path.error();
   Collector collector;
-  if (const auto read = read_events(path, [&](const auto& event) { collector.handle(event); });
-      !read)
-    return read.error();
-  return collector.steps(path);
+  const auto read =
+      read_events(*path, [&](const EventRecord& record) { collector.handle(record); });
+  if (!read) return read.error();
+  return collector.steps(*path);
 }
 
 }  // namespace leeway::blame

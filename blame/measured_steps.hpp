@@ -18,7 +18,7 @@ struct MeasuredSteps {
   double least_per_sample() const;
 };
 
-/// Reads `events.jsonl` of a run folder. Errors: the file is missing or malformed, a worker has no
+/// Reads `events.bin` of a run folder. Errors: the file is missing or malformed, a worker has no
 /// iteration, or the run has pipelines.
 Expected<MeasuredSteps> read_measured_steps(const std::string& folder);
 

@@ -5,9 +5,8 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "blame/event_lines.hpp"
 #include "blame/result_file.hpp"
-#include "models/datasets/file.hpp"
+#include "monitoring/event_file.hpp"
 #include "plan/plan.hpp"
 
 namespace leeway::blame {
@@ -23,9 +22,10 @@ Expected<Rows> follow(const std::string& path) {
   WaitFollower follower([&](std::size_t worker, const Cause& cause, double begin, double end) {
     rows[{worker, cause}] += end - begin;
   });
-  if (const auto read = read_events(path, [&](const Json& event) { follower.handle(event); });
-      !read)
-    return read.error();
+  const auto read = read_events(path, [&](const EventRecord& record) {
+    follower.handle(record.actor, record.at, record.event);
+  });
+  if (!read) return read.error();
   return rows;
 }
 
@@ -91,7 +91,7 @@ double RunWaits::attributed() const {
 }
 
 Expected<RunWaits> read_run_waits(const std::string& folder) {
-  const std::string events = folder + "/events.jsonl";
+  const auto events = events_path(folder);
   RunWaits waits;
   Expected<Rows> rows = Rows{};
   const auto read = read_result(folder, [&](const Json& result) {
@@ -100,8 +100,8 @@ Expected<RunWaits> read_run_waits(const std::string& folder) {
     waits.compute = worker_seconds(result).compute;
     waits.wait = worker_seconds(result).wait;
     for (const Json& entry : result.at("workers")) waits.has_stages |= entry.contains("stage");
-    waits.from_events = file_exists(events) && !waits.has_stages;
-    rows = waits.from_events ? follow(events) : Expected<Rows>(divide(result, shards_of(folder)));
+    waits.from_events = events && !waits.has_stages;
+    rows = waits.from_events ? follow(*events) : Expected<Rows>(divide(result, shards_of(folder)));
   });
   if (!read) return read.error();
   if (!rows) return rows.error();

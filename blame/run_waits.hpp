@@ -2,7 +2,7 @@
 // RunWaits: who made the workers of a run wait, from the files of its folder.
 //
 // Each second that a worker waited is attributed once, so the causes sum to the measured waiting
-// time. With `events.jsonl` (--trace), each wait is divided at the moments of the last pull that
+// time. With `events.bin` (--trace), each wait is divided at the moments of the last pull that
 // was answered: until it was parked, until it was released, and until the computation began.
 // Without it, a worker's waiting time is divided by the parked times in `result.json`, as if all
 // shards had parked its pulls for the same time. That of a stage is divided by its neighbours.

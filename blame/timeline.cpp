@@ -4,10 +4,12 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 
-#include "blame/event_lines.hpp"
 #include "blame/wait_follower.hpp"
 #include "core/text.hpp"
+#include "monitoring/event_file.hpp"
+#include "monitoring/event_log.hpp"
 
 namespace leeway::blame {
 namespace {
@@ -28,28 +30,32 @@ class Timeline {
     out_ << "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n";
   }
 
-  void handle(const nlohmann::json& event) {
-    waits_.handle(event);
-    const std::string& name = event.at("event").get_ref<const std::string&>();
-    const std::string& actor = event.at("actor").get_ref<const std::string&>();
-    const double now = event.at("ns").get<double>() * kSecondsPerNs * kMicroseconds;
-    if (name == "step_started") {
-      step_started(event, actor, now);
-    } else if (name == "step_finished") {
-      step_finished(event, actor, now);
-    } else if (name == "pull_parked") {
-      parked_[key(event, actor)] = now;
-    } else if (name == "pull_released") {
+  void handle(const EventRecord& record) {
+    const auto& [address, at, event] = record;
+    waits_.handle(address, at, event);
+    const std::string actor = concat(address);
+    const double now = (at - Instant()).seconds() * kMicroseconds;
+    if (const auto* step = event.as<event::StepStarted>()) {
+      step_started(*step, actor, now);
+    } else if (const auto* done = event.as<event::StepFinished>()) {
+      step_finished(*done, actor, now);
+    } else if (const auto* operation = event.as<event::StageComputed>()) {
+      stage_computed(*operation, actor, now);
+    } else if (const auto* parked = event.as<event::PullParked>()) {
+      parked_[{actor, {parked->worker, parked->iteration}}] = now;
+    } else if (const auto* released = event.as<event::PullReleased>()) {
       if (const auto applied = last_update_.find(actor); applied != last_update_.end())
-        released_[{event.at("worker"), event.at("iteration")}] = {actor, applied->second};
-    } else if (name == "pull_answered") {
-      answered(event, actor, now);
-    } else if (name == "bucket_applied") {
-      applied(event, actor, now);
-    } else if (name != "clock_moved" && name != "bucket_repeated" && name != "gradient_encoded") {
-      OrderedJson arguments(event);
-      for (const char* known : {"ns", "actor", "event"}) arguments.erase(known);
-      write({{"name", name}, {"ph", "i"}, {"s", "t"}, {"args", arguments}}, actor, now);
+        released_[{released->worker, released->iteration}] = {actor, applied->second};
+    } else if (const auto* pull = event.as<event::PullAnswered>()) {
+      answered(*pull, actor, now);
+    } else if (const auto* update = event.as<event::BucketApplied>()) {
+      applied(*update, actor, now);
+    } else if (!event.as<event::ClockMoved>() && !event.as<event::BucketRepeated>() &&
+               !event.as<event::GradientEncoded>()) {
+      auto json = OrderedJson::parse(event_line(address, at, event));
+      const OrderedJson name = json.at("event");
+      for (const char* known : {"ns", "actor", "event"}) json.erase(known);
+      write({{"name", name}, {"ph", "i"}, {"s", "t"}, {"args", json}}, actor, now);
     }
   }
 
@@ -71,19 +77,15 @@ class Timeline {
   }
 
  private:
-  using Pull = std::pair<std::size_t, std::int64_t>;  // worker, iteration
+  using Pull = std::pair<WorkerId, Iteration>;
   using PullAtShard = std::pair<std::string, Pull>;
   struct Started {
     double at = 0;
-    std::int64_t iteration = 0;
+    Iteration iteration;
   };
 
-  static PullAtShard key(const nlohmann::json& event, const std::string& actor) {
-    return {actor, {event.at("worker"), event.at("iteration")}};
-  }
-
-  void step_started(const nlohmann::json& event, const std::string& actor, double now) {
-    const Pull pull{event.at("worker"), event.at("iteration")};
+  void step_started(const event::StepStarted& step, const std::string& actor, double now) {
+    const Pull pull{step.worker, step.iteration};
     started_[actor] = {now, pull.second};
     const auto released = released_.find(pull);
     if (released == released_.end()) return;
@@ -92,35 +94,44 @@ class Timeline {
     released_.erase(released);
   }
 
-  void step_finished(const nlohmann::json& event, const std::string& actor, double now) {
+  void step_finished(const event::StepFinished& step, const std::string& actor, double now) {
     const auto started = started_.find(actor);
     if (started == started_.end()) return;
     const auto [at, iteration] = started->second;
-    slice(actor, concat("iteration ", iteration), at, now, "compute",
-          {{"samples", event.at("samples")}});
-    computed_[{event.at("worker"), iteration}] = {at, iteration};
+    // Operations show when a stage computes.
+    if (!stages_.contains(actor))
+      slice(actor, concat("iteration ", iteration), at, now, "compute",
+            {{"samples", step.samples}});
+    computed_[{step.worker, iteration}] = {at, iteration};
     started_.erase(started);
   }
 
-  void answered(const nlohmann::json& event, const std::string& actor, double now) {
-    const auto parked = parked_.find(key(event, actor));
+  void stage_computed(const event::StageComputed& operation, const std::string& actor, double now) {
+    stages_.insert(actor);
+    if (operation.computed.ns == 0) return;  // the second event of a backward in one piece
+    slice(actor, concat(name_of(operation.operation), " of micro-batch ", operation.micro_batch),
+          now - operation.computed.seconds() * kMicroseconds, now, "compute",
+          {{"iteration", operation.iteration.value()}, {"chunk", operation.chunk}});
+  }
+
+  void answered(const event::PullAnswered& pull, const std::string& actor, double now) {
+    const auto parked = parked_.find({actor, {pull.worker, pull.iteration}});
     if (parked == parked_.end()) return;
     // Parked pulls overlap, so they are asynchronous events beside the shard's track.
     const OrderedJson id = next_id_++;
-    const OrderedJson name =
-        concat("parked pull of worker ", event.at("worker").get<std::size_t>());
-    const OrderedJson arguments{{"iteration", event.at("iteration")}};
+    const OrderedJson name = concat("parked pull of worker ", pull.worker);
+    const OrderedJson arguments{{"iteration", pull.iteration.value()}};
     write({{"name", name}, {"cat", "parked"}, {"ph", "b"}, {"id", id}, {"args", arguments}}, actor,
           parked->second);
     write({{"name", name}, {"cat", "parked"}, {"ph", "e"}, {"id", id}}, actor, now);
     parked_.erase(parked);
   }
 
-  void applied(const nlohmann::json& event, const std::string& actor, double now) {
-    const std::size_t worker = event.at("worker");
-    const std::int64_t iteration = event.at("iteration");
+  void applied(const event::BucketApplied& update, const std::string& actor, double now) {
+    const WorkerId worker = update.worker;
+    const Iteration iteration = update.iteration;
     slice(actor, concat("update by worker ", worker), now, now + kMoment, "update",
-          {{"iteration", iteration}, {"bucket", event.at("bucket")}});
+          {{"iteration", iteration.value()}, {"bucket", update.bucket}});
     last_update_[actor] = now;
     // Pushes leave during the iteration, which may not have ended yet.
     const std::string from = concat("worker ", worker);
@@ -175,6 +186,7 @@ class Timeline {
   std::map<std::string, std::size_t> tracks_;  // by actor
   std::map<std::string, Started> started_;     // by worker: its iteration
   std::map<Pull, Started> computed_;           // iterations that have ended
+  std::set<std::string> stages_;               // actors that compute operations
   std::map<PullAtShard, double> parked_;
   std::map<std::string, double> last_update_;                // by shard
   std::map<Pull, std::pair<std::string, double>> released_;  // by which shard's update
@@ -187,14 +199,15 @@ class Timeline {
 
 Expected<std::size_t> write_timeline(const std::string& folder,
                                      const std::function<std::ostream&()>& open) {
+  const auto path = events_path(folder);
+  if (!path) return path.error();
   std::optional<Timeline> timeline;
-  const std::string path = folder + "/events.jsonl";
-  const auto read = read_events(path, [&](const nlohmann::json& event) {
+  const auto read = read_events(*path, [&](const EventRecord& record) {
     if (!timeline) timeline.emplace(open());
-    timeline->handle(event);
+    timeline->handle(record);
   });
   if (!read) return read.error();
-  if (!timeline) return Error{concat('"', path, "\" has no events")};
+  if (!timeline) return Error{concat('"', *path, "\" has no events")};
   return timeline->finish();
 }
 

@@ -1,10 +1,10 @@
 #include "blame/wait_follower.hpp"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
-#include "blame/event_lines.hpp"
+#include "core/limits.hpp"
 #include "core/text.hpp"
+#include "monitoring/format.hpp"
 
 namespace leeway::blame {
 
@@ -29,42 +29,56 @@ std::string name_of(const Cause& cause) {
   return "";
 }
 
-void WaitFollower::handle(const nlohmann::json& event) {
-  const std::string& name = event.at("event").get_ref<const std::string&>();
-  const auto worker_of = [&] { return event.at("worker").get<std::size_t>(); };
-  const double now = event.at("ns").get<double>() * kSecondsPerNs;
-  if (name == "pull_parked") {
-    active(worker_of(), now);
-    pulls_[{worker_of(), event.at("iteration").get<std::int64_t>()}].parked[event.at("actor")] =
-        now;
-  } else if (name == "pull_released") {
-    mover_[event.at("actor")] = event.at("mover").get<std::size_t>();
-  } else if (name == "pull_answered") {
-    answered(event, now);
-  } else if (name == "lease_granted") {
-    active(worker_of(), now).leased = now;
-  } else if (name == "admitted") {
-    workers_[worker_of()].is_starting = true;
-  } else if (name == "step_finished") {
-    workers_[worker_of()].idle_since = now;
-  } else if (name == "evicted") {
-    workers_[worker_of()] = {};
-  } else if (name == "step_started") {
-    started(worker_of(), event.at("iteration").get<std::int64_t>(), now);
+std::string explain(const Cause& cause, double share) {
+  const std::string costs = concat(" costs ", percent(share), " of all time");
+  if (cause.kind == Cause::Kind::worker)
+    return concat("Worker ", cause.worker, costs,
+                  ": others waited for its pushes. A larger --staleness, --balance speed or backup "
+                  "workers hide a slow worker.");
+  if (cause.kind == Cause::Kind::stage_before || cause.kind == Cause::Kind::stage_after)
+    return concat("Waiting for the ", name_of(cause), costs,
+                  ". `leeway partition` finds a split with equal stages.");
+  return concat("Waiting for ", name_of(cause), costs,
+                ", more than for any worker. --prefetch and larger batches hide it.");
+}
+
+void WaitFollower::handle(Address actor, Instant now, const Event& event) {
+  if (const auto* parked = event.as<event::PullParked>()) {
+    if (!has_begun(parked->worker, parked->iteration))
+      pulls_[{parked->worker, parked->iteration}].parked[actor] = now;
+  } else if (const auto* released = event.as<event::PullReleased>()) {
+    mover_[actor] = released->mover;
+  } else if (const auto* pull = event.as<event::PullAnswered>()) {
+    answered(actor, *pull, now);
+  } else if (const auto* lease = event.as<event::LeaseGranted>()) {
+    leased_[lease->worker] = now;
+  } else if (const auto* step = event.as<event::StepStarted>()) {
+    started(*step, now);
+  } else if (const auto* operation = event.as<event::StageComputed>()) {
+    computed(*operation, now);
+  } else if (const auto* evicted = event.as<event::Evicted>()) {
+    forget(evicted->worker, Iteration(limits::kCountEnd));
+    started_.erase(evicted->worker);
   }
 }
 
-WaitFollower::WorkerState& WaitFollower::active(std::size_t worker, double now) {
-  WorkerState& state = workers_[worker];
-  if (std::exchange(state.is_starting, false)) state.idle_since = now;
-  return state;
+void WaitFollower::report(WorkerId worker, const Cause& cause, Instant begin, Instant end) {
+  if (end > begin)
+    on_wait_(worker.value(), cause, (begin - Instant()).seconds(), (end - Instant()).seconds());
 }
 
-void WaitFollower::answered(const nlohmann::json& event, double now) {
-  const auto worker = event.at("worker").get<std::size_t>();
-  active(worker, now);
-  Pulls& pulls = pulls_[{worker, event.at("iteration").get<std::int64_t>()}];
-  const std::string& shard = event.at("actor").get_ref<const std::string&>();
+bool WaitFollower::has_begun(WorkerId worker, Iteration iteration) const {
+  const auto begun = started_.find(worker);
+  return begun != started_.end() && iteration <= begun->second;
+}
+
+void WaitFollower::forget(WorkerId worker, Iteration last) {
+  pulls_.erase(pulls_.lower_bound({worker, Iteration()}), pulls_.upper_bound({worker, last}));
+}
+
+void WaitFollower::answered(Address shard, const event::PullAnswered& pull, Instant now) {
+  if (has_begun(pull.worker, pull.iteration)) return;
+  Pulls& pulls = pulls_[{pull.worker, pull.iteration}];
   const auto parked = pulls.parked.find(shard);
   const auto mover = mover_.find(shard);
   pulls.answered = now;
@@ -77,30 +91,42 @@ void WaitFollower::answered(const nlohmann::json& event, double now) {
   }
 }
 
-void WaitFollower::started(std::size_t worker, std::int64_t iteration, double now) {
-  WorkerState& state = workers_[worker];
-  const auto pulls = pulls_.extract({worker, iteration});
-  const auto idle_since = std::exchange(state.idle_since, std::nullopt);
-  if (!idle_since || *idle_since > now) return;
-  double at = *idle_since;
-  const auto until = [&](double end, Cause cause) {
-    end = std::clamp(end, at, now);
-    if (end > at) on_wait_(worker, cause, at, end);
+void WaitFollower::started(const event::StepStarted& step, Instant now) {
+  const auto pulls = pulls_.extract({step.worker, step.iteration});
+  forget(step.worker, step.iteration);
+  started_[step.worker] = step.iteration;
+  Instant at{now.ns - step.waited.ns};
+  const auto until = [&](Instant end, const Cause& cause) {
+    end = std::clamp(end, std::min(at, now), now);
+    report(step.worker, cause, at, end);
     at = end;
   };
   if (!pulls) return until(now, {Cause::Kind::weights});
   const Pulls& last = pulls.mapped();
-  until(std::min(state.leased, last.parked_at.value_or(last.answered)), {Cause::Kind::samples});
+  until(std::min(leased_[step.worker], last.parked_at.value_or(last.answered)),
+        {Cause::Kind::samples});
   if (last.parked_at) {
     until(*last.parked_at, {Cause::Kind::request});
     // Without another worker, the bound has moved, or the worker's own push was on its way.
-    const bool is_other = last.released_by && *last.released_by != worker;
-    until(last.answered,
-          is_other ? Cause{Cause::Kind::worker, *last.released_by} : Cause{Cause::Kind::request});
+    const bool is_other = last.released_by && *last.released_by != step.worker;
+    until(last.answered, is_other ? Cause{Cause::Kind::worker, last.released_by->value()}
+                                  : Cause{Cause::Kind::request});
   } else {
     until(last.answered, {Cause::Kind::request});
   }
   until(now, {Cause::Kind::weights});
+}
+
+void WaitFollower::computed(const event::StageComputed& operation, Instant now) {
+  Instant at{now.ns - operation.computed.ns - operation.waited.ns};
+  const auto add = [&](Duration time, Cause::Kind kind) {
+    report(operation.worker, {kind}, at, at + time);
+    at = at + time;
+  };
+  const Duration neighbours = operation.waited_before + operation.waited_after;
+  add(operation.waited - neighbours, Cause::Kind::other);
+  add(operation.waited_before, Cause::Kind::stage_before);
+  add(operation.waited_after, Cause::Kind::stage_after);
 }
 
 }  // namespace leeway::blame

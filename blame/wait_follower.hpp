@@ -1,12 +1,16 @@
 #pragma once
 // WaitFollower: follows the events of a run, and divides each wait of a worker by its causes.
+#include <compare>
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <utility>
+
+#include "core/address.hpp"
+#include "core/time.hpp"
+#include "messages/events.hpp"
 
 namespace leeway::blame {
 
@@ -27,10 +31,13 @@ struct Cause {
 };
 
 std::string name_of(const Cause& cause);
+/// A sentence about the cause of the longest waits, with its share of all time and a remedy.
+std::string explain(const Cause& cause, double share);
 
-/// A wait begins when a worker has ended an iteration, or with its first lease or pull, and ends
-/// when it starts the next iteration. It is divided at the moments of the pull that was answered
-/// last: when the lease came, when the pull was parked, and when it was answered.
+/// A wait ends when a worker starts an iteration, whose event states how long it has waited. It is
+/// divided at the moments of the pull that was answered last: when the lease came, when the pull
+/// was parked, and when it was answered. A stage waits before its operations, whose events state
+/// how long it has waited for its neighbours.
 class WaitFollower {
  public:
   /// Called for each part of a wait, in seconds of the run.
@@ -38,32 +45,34 @@ class WaitFollower {
       std::function<void(std::size_t worker, const Cause& cause, double begin, double end)>;
 
   explicit WaitFollower(OnWait on_wait) : on_wait_(std::move(on_wait)) {}
-  /// A line of events.jsonl. Throws nlohmann::json::exception if a field is missing.
-  void handle(const nlohmann::json& event);
+  void handle(Address actor, Instant at, const Event& event);
+  /// Pulls whose iterations have not begun.
+  std::size_t open_pulls() const { return pulls_.size(); }
 
  private:
   /// The pulls of one iteration at all shards.
   struct Pulls {
-    std::map<std::string, double> parked;    // by shard
-    double answered = 0;                     // at the last shard that has answered
-    std::optional<double> parked_at;         // at the same shard
-    std::optional<std::size_t> released_by;  // at the same shard: the worker that has moved
-  };
-  struct WorkerState {
-    bool is_starting = false;  // admitted; its first lease or pull follows
-    std::optional<double> idle_since;
-    double leased = 0;
+    std::map<Address, Instant> parked;    // by shard
+    Instant answered;                     // at the last shard that has answered
+    std::optional<Instant> parked_at;     // at the same shard
+    std::optional<WorkerId> released_by;  // at the same shard: the worker that has moved
   };
 
-  /// A lease or pull of a worker: its first wait has begun.
-  WorkerState& active(std::size_t worker, double now);
-  void answered(const nlohmann::json& event, double now);
-  void started(std::size_t worker, std::int64_t iteration, double now);
+  /// Whether the worker has started the iteration: an event of another node may come after it.
+  bool has_begun(WorkerId worker, Iteration iteration) const;
+  /// Drops the worker's pulls of iterations up to `last`.
+  void forget(WorkerId worker, Iteration last);
+  void answered(Address shard, const event::PullAnswered& pull, Instant now);
+  void started(const event::StepStarted& step, Instant now);
+  void computed(const event::StageComputed& operation, Instant now);
+
+  void report(WorkerId worker, const Cause& cause, Instant begin, Instant end);
 
   OnWait on_wait_;
-  std::map<std::pair<std::size_t, std::int64_t>, Pulls> pulls_;  // by worker and iteration
-  std::map<std::string, std::size_t> mover_;  // by shard: the worker that releases the next pull
-  std::map<std::size_t, WorkerState> workers_;
+  std::map<std::pair<WorkerId, Iteration>, Pulls> pulls_;
+  std::map<Address, WorkerId> mover_;      // by shard: the worker that releases the next pull
+  std::map<WorkerId, Instant> leased_;     // the time of its last lease
+  std::map<WorkerId, Iteration> started_;  // its last iteration
 };
 
 }  // namespace leeway::blame

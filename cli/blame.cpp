@@ -32,17 +32,7 @@ std::string sentence(const blame::RunWaits& waits) {
   if (waits.compute + waits.wait <= 0 || causes.empty())
     return "No worker waited: there is nothing to blame.";
   const auto& [cause, seconds] = causes.front();
-  const std::string share = percent(waits.share(seconds));
-  if (cause.kind == blame::Cause::Kind::worker)
-    return concat("Worker ", cause.worker, " costs ", share,
-                  " of all time: others waited for its pushes. A larger --staleness, --balance "
-                  "speed or backup workers hide a slow worker.");
-  if (cause.kind == blame::Cause::Kind::stage_before ||
-      cause.kind == blame::Cause::Kind::stage_after)
-    return concat("Waiting for the ", name_of(cause), " costs ", share,
-                  " of all time. `leeway partition` finds a split with equal stages.");
-  return concat("Waiting for ", name_of(cause), " costs ", share,
-                " of all time, more than for any worker. --prefetch and larger batches hide it.");
+  return explain(cause, waits.share(seconds));
 }
 
 void print(const blame::RunWaits& waits) {

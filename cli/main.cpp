@@ -9,6 +9,7 @@
 #include "cli/pipeline.hpp"
 #include "cli/trace.hpp"
 #include "cli/trained.hpp"
+#include "cli/view.hpp"
 #include "cli/what_if.hpp"
 #include "core/limits.hpp"
 #include "core/text.hpp"
@@ -200,6 +201,16 @@ int parse_and_run(int argc, char** argv) {
   const auto* trace = cli::add_trace(app, trace_options);
   cli::WhatIfCommand what_if_command;
   const auto* what_if = cli::add_what_if(app, what_if_command);
+  cli::ViewCommand view_command;
+  const auto* view = cli::add_view(app, view_command);
+  cli::TopCommand top_command;
+  const auto* top = cli::add_top(app, top_command);
+  cli::ReportCommand report_command;
+  const auto* report = cli::add_report(app, report_command);
+  cli::CompareCommand compare_command;
+  const auto* compare = cli::add_compare(app, compare_command);
+  cli::EventsCommand events_command;
+  const auto* events = cli::add_events(app, events_command);
   cli::BlameOptions blame_options;
   const auto* blame = cli::add_blame(app, blame_options);
   cli::EvaluateCommand evaluate_command;
@@ -226,7 +237,8 @@ int parse_and_run(int argc, char** argv) {
   std::vector<std::string> known = {
       "launch",    "list",    "describe", "settings",  "run",    "atlas",       "fuzz",
       "calibrate", "cert",    "schedule", "partition", "sample", "checkpoints", "resume",
-      "evaluate",  "predict", "export",   "messages",  "blame",  "what-if",     "trace"};
+      "evaluate",  "predict", "export",   "messages",  "blame",  "what-if",     "trace",
+      "view",      "top",     "report",   "compare",   "events"};
   known.insert(known.end(), cluster_commands.begin(), cluster_commands.end());
   if (!first.starts_with('-') && std::find(known.begin(), known.end(), first) == known.end()) {
     std::cerr << "leeway: unknown command \"" << first << '"' << leeway::suggest(first, known)
@@ -266,6 +278,11 @@ int parse_and_run(int argc, char** argv) {
   if (trace->parsed()) return cli::trace(trace_options);
   if (what_if->parsed()) return cli::what_if(what_if_command);
   if (blame->parsed()) return cli::blame(blame_options);
+  if (view->parsed()) return cli::view(view_command);
+  if (top->parsed()) return cli::top(top_command);
+  if (report->parsed()) return cli::report(report_command);
+  if (compare->parsed()) return cli::compare(compare_command);
+  if (events->parsed()) return cli::events(events_command);
   if (resume_command->parsed()) return resume(resume_command->remaining());
   if (partition->parsed()) return cli::partition(partition_options);
   return run(run_command->remaining());

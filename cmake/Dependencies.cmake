@@ -8,7 +8,12 @@ find_package(CAF REQUIRED)
 find_package(CLI11 REQUIRED)
 find_package(nlohmann_json REQUIRED)
 find_package(tomlplusplus REQUIRED)
+find_package(prometheus-cpp REQUIRED)
 find_path(XXHASH_INCLUDE_DIRECTORY xxhash.h REQUIRED)  # its functions are inline
+find_package(cpp-httplib REQUIRED)
+# Draws the charts of the page; the programs contain it.
+find_file(LEEWAY_CHART_JS chart.min.js
+  PATHS /usr/share/javascript/chart.js /usr/share/nodejs/chart.js/dist NO_DEFAULT_PATH REQUIRED)
 # For `leeway export --onnx`; its target needs that of Protobuf.
 find_package(Protobuf QUIET)
 if(Protobuf_FOUND)

@@ -32,6 +32,7 @@ install(FILES
   ${PROJECT_BINARY_DIR}/LeewayConfig.cmake
   ${PROJECT_BINARY_DIR}/LeewayConfigVersion.cmake
   ${PROJECT_SOURCE_DIR}/cmake/FindCAF.cmake
+  ${PROJECT_SOURCE_DIR}/cmake/Findcpp-httplib.cmake
   ${PROJECT_SOURCE_DIR}/cmake/Finddnnl.cmake
   ${PROJECT_SOURCE_DIR}/cmake/Scenario.cmake
   DESTINATION ${package_dir})

@@ -1,5 +1,7 @@
 #include "core/memory.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -91,6 +93,13 @@ AvailableMemory available_memory(const fs::path& root) {
       memory.group = std::min(memory.group, left_along(mount / "memory", group, kVersion1));
   }
   return memory;
+}
+
+std::uint64_t resident_bytes() {
+  std::ifstream statm("/proc/self/statm");
+  std::uint64_t total = 0, resident = 0;
+  statm >> total >> resident;
+  return resident * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
 }
 
 std::string byte_text(std::uint64_t bytes) {

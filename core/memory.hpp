@@ -23,6 +23,9 @@ struct AvailableMemory {
 /// counts as no limit.
 AvailableMemory available_memory(const std::filesystem::path& root = "/");
 
+/// Memory that this process holds now; 0 if unknown.
+std::uint64_t resident_bytes();
+
 /// "3.2 GB", in decimal units.
 std::string byte_text(std::uint64_t bytes);
 

@@ -37,7 +37,8 @@ std::optional<Iteration> iteration_of(const Event& event) {
 std::uint64_t hash_of(const Event& event) {
   std::uint64_t hash = mix64(event.index());
   for_each_field(event, [&](const char*, const auto& value) {
-    if constexpr (!std::is_same_v<std::decay_t<decltype(value)>, std::string>)
+    using Value = std::decay_t<decltype(value)>;
+    if constexpr (!std::is_same_v<Value, std::string> && !std::is_same_v<Value, Duration>)
       hash = mix64(hash ^ number(value));
   });
   return hash;

@@ -11,7 +11,7 @@ namespace leeway {
 std::optional<WorkerId> worker_of(const Event& event);
 std::optional<Iteration> iteration_of(const Event& event);
 /// A hash of the type and all numbers, the same on every processor. Excludes texts, which may
-/// contain losses.
+/// contain losses, and durations, which follow from the times of events.
 std::uint64_t hash_of(const Event& event);
 
 }  // namespace leeway

@@ -177,6 +177,9 @@ struct StepStarted {
   worker @0 :UInt32 $type(Common.worker);
   iteration @1 :Int64 $type(Common.iteration);
   samples @2 :Int64 $count;
+  waitedNs @3 :Int64 $type(Common.duration);
+  # By the worker until this moment: ready to compute, but without weights. 0 in a stage, whose
+  # operations count it.
 }
 
 struct StepFinished {
@@ -193,6 +196,11 @@ struct StageComputed {
   chunk @3 :UInt32;  # of the model
   microBatch @4 :UInt32;
   pull @5 :Int64 $type(Common.iteration);  # iteration of the pull whose weights it read
+  computedNs @6 :Int64 $type(Common.duration);  # 0 in the second event of a backward in one piece
+  # The stage waited before the operation, of this for an activation, and for a gradient:
+  waitedNs @7 :Int64 $type(Common.duration);
+  waitedBeforeNs @8 :Int64 $type(Common.duration);
+  waitedAfterNs @9 :Int64 $type(Common.duration);
 
   enum Operation {
     forward @0;

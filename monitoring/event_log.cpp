@@ -22,11 +22,20 @@ nlohmann::ordered_json json_of(const T& value) {
     return value.value();  // of a strong type
   else if constexpr (std::is_enum_v<T>)
     return identifier(name_of(value));
+  else if constexpr (std::is_same_v<T, Duration>)
+    return value.ns;
   else
     return value;
 }
 
 }  // namespace
+
+std::string event_line(Address actor, Instant at, const Event& event) {
+  nlohmann::ordered_json json{
+      {"ns", at.ns}, {"actor", concat(actor)}, {"event", identifier(name_of(event))}};
+  for_each_field(event, [&](const char* name, const auto& value) { json[name] = json_of(value); });
+  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
 
 EventLog::EventLog(const std::string& path) : file_(path, kBuffer) {
   std::error_code missing;
@@ -35,10 +44,7 @@ EventLog::EventLog(const std::string& path) : file_(path, kBuffer) {
 }
 
 void EventLog::write(Address actor, Instant at, const Event& event) {
-  nlohmann::ordered_json json{
-      {"ns", at.ns}, {"actor", concat(actor)}, {"event", identifier(name_of(event))}};
-  for_each_field(event, [&](const char* name, const auto& value) { json[name] = json_of(value); });
-  const std::string line = json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  const std::string line = event_line(actor, at, event);
   std::lock_guard lock(mutex_);
   file_.add(line);
 }

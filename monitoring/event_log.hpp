@@ -1,5 +1,6 @@
 #pragma once
-// EventLog: writes every event of a run as a JSON line with named fields. Thread-safe.
+// EventLog: writes every event of a run as a JSON line with named fields, for programs that read
+// them during the run. Thread-safe.
 #include <mutex>
 #include <string>
 
@@ -7,6 +8,10 @@
 #include "monitoring/line_file.hpp"
 
 namespace leeway {
+
+/// {"ns":7,"actor":"shard 1","event":"fenced","worker":2,"clock":3,"partial":true}. Durations end
+/// in _ns.
+std::string event_line(Address actor, Instant at, const Event& event);
 
 class EventLog {
  public:

@@ -14,6 +14,10 @@ std::string grouped(std::uint64_t number) {
   return digits;
 }
 
+std::string counted(std::uint64_t number, const char* thing) {
+  return grouped(number) + ' ' + thing + (number == 1 ? "" : "s");
+}
+
 std::string fixed(double number, int digits) {
   if (std::isnan(number)) return "nan";  // printf may print "-nan"
   char text[64];

@@ -7,6 +7,8 @@ namespace leeway {
 
 /// 1234567 as "1,234,567".
 std::string grouped(std::uint64_t number);
+/// 1 and "pull" as "1 pull", 2,000 as "2,000 pulls".
+std::string counted(std::uint64_t number, const char* thing);
 /// `number` with `digits` digits after the decimal point.
 std::string fixed(double number, int digits);
 /// 0.8854 as "88.54%".

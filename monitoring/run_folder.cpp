@@ -19,6 +19,8 @@
 namespace leeway {
 namespace {
 
+constexpr const char* kEventFiles = "events.out.tfevents.*";
+
 /// Replaces the file as a whole: a run with half a plan could not be resumed.
 Status write_text(const std::string& path, const std::string& text) {
   const auto written = write_durably(disk(), path, text);
@@ -35,6 +37,14 @@ double number_in(const nlohmann::json& line, const char* key) {
 /// Samples that the run had trained at a line of its metrics.
 double samples_in(const nlohmann::json& line) {
   return number_in(line, line.contains("samples") ? "samples" : "samples_trained");
+}
+
+/// Each start and resumption of the run adds a file.
+bool has_event_files(const std::string& folder) {
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, ignored))
+    if (entry.path().filename().string().starts_with("events.out.tfevents.")) return true;
+  return false;
 }
 
 bool has_checkpoints(const std::string& folder) {
@@ -232,37 +242,45 @@ const std::vector<UnwrittenFile>& RunFolder::finish(const std::string& result_js
   return unwritten_;
 }
 
-std::string RunFolder::kept_text(const LineFile* events, const Status& messages) const {
+std::string RunFolder::kept_text(OutputFiles outputs) const {
   // In the order in which docs list them.
-  constexpr std::array kFiles = {
-      "plan.json",           "preprocessing.json", "metrics.jsonl",
-      "result.json",         "events.jsonl",       "messages.bin",
-      "weights.safetensors", "vocabulary.json",    "last-snapshot.safetensors",
-      "curves.svg",          "checkpoints"};
+  constexpr std::array kFiles = {"plan.json",
+                                 "preprocessing.json",
+                                 "metrics.jsonl",
+                                 "result.json",
+                                 "events.bin",
+                                 "events.jsonl",
+                                 kEventFiles,
+                                 "messages.bin",
+                                 "weights.safetensors",
+                                 "vocabulary.json",
+                                 "last-snapshot.safetensors",
+                                 "curves.svg",
+                                 "checkpoints"};
+  outputs.lossy.insert(outputs.lossy.begin(), {"metrics.jsonl", "lines", metrics_.written(),
+                                               metrics_.lost(), metrics_.cause()});
   std::vector<std::string> kept;
   std::string missing;
   for (const std::string file : kFiles) {
-    const auto unwritten = std::find_if(unwritten_.begin(), unwritten_.end(),
-                                        [&](const auto& one) { return one.name == file; });
-    const LineFile* lines = file == "metrics.jsonl" ? &metrics_ : nullptr;
-    if (file == "events.jsonl") lines = events;
-    if (file == "messages.bin" && !messages) continue;
+    const auto unwritten = std::ranges::find(unwritten_, file, &UnwrittenFile::name);
+    if (file == "messages.bin" && !outputs.messages) continue;
     if (file == "checkpoints" && !has_checkpoints(path(file))) continue;
-    const bool is_empty = lines && lines->written() == 0 && lines->lost() > 0;
+    if (file == kEventFiles && has_event_files(folder_)) kept.push_back(file);
+    const bool is_empty = std::ranges::any_of(outputs.lossy, [&](const LossyFile& lossy) {
+      return lossy.name == file && lossy.written == 0 && lossy.lost > 0;
+    });
     if (unwritten != unwritten_.end())
       missing += concat("Not kept: ", unwritten->cause, '\n');
     else if (std::error_code ignored; !is_empty && std::filesystem::exists(path(file), ignored))
       kept.push_back(file);
   }
-  const auto add_lost = [&](const char* file, const LineFile* lines) {
-    if (lines && lines->lost() > 0)
+  for (const LossyFile& lossy : outputs.lossy)
+    if (lossy.lost > 0)
       missing +=
-          concat("Incomplete: ", path(file), " lacks ", grouped(lines->lost()), " of ",
-                 grouped(lines->lost() + lines->written()), " lines: ", lines->cause(), '\n');
-  };
-  add_lost("metrics.jsonl", &metrics_);
-  add_lost("events.jsonl", events);
-  if (!messages) missing += concat("Incomplete: ", messages.error().text, '\n');
+          concat("Incomplete: ", path(lossy.name), " lacks ", grouped(lossy.lost), " of ",
+                 grouped(lossy.lost + lossy.written), ' ', lossy.unit, ": ", lossy.cause, '\n');
+  for (const Status* written : {&outputs.messages, &outputs.tensorboard})
+    if (!*written) missing += concat("Incomplete: ", written->error().text, '\n');
   return concat("Kept in ", folder_, ": ", join(kept, ", "), '\n', missing);
 }
 

@@ -10,7 +10,9 @@
 //   last-snapshot.safetensors  if the run failed: the weights of the last evaluation
 //   vocabulary.json            for text: its characters in the order of their tokens
 //   curves.svg                 loss and accuracy over time
-//   events.jsonl               every event, with --trace
+//   events.bin                 every event, with --trace: see EventFile
+//   events.jsonl               the same as JSON lines, with --trace-json
+//   events.out.tfevents.*      the metrics for TensorBoard, with --tensorboard
 //   messages.bin               every message, with --trace-messages
 //   checkpoints/               states from which the run can be resumed: see checkpoint/store.hpp
 #include <memory>
@@ -30,6 +32,21 @@ namespace leeway {
 struct UnwrittenFile {
   std::string name;
   std::string cause;
+};
+
+/// A file that lacks what could not be written.
+struct LossyFile {
+  std::string name;
+  std::string unit;  // "lines"
+  std::uint64_t written = 0, lost = 0;
+  std::string cause;  // of the first loss
+};
+
+/// The files of a run with all its events or messages.
+struct OutputFiles {
+  std::vector<LossyFile> lossy;
+  Status messages;     // whether messages.bin is complete
+  Status tensorboard;  // whether events.out.tfevents.* is
 };
 
 class RunFolder final : public Audience {
@@ -58,8 +75,7 @@ class RunFolder final : public Audience {
   const std::vector<UnwrittenFile>& finish(const std::string& result_json,
                                            const std::vector<NamedTensor>& weights);
   /// "Kept in FOLDER: plan.json, ...", and a line for each file that is missing or incomplete.
-  /// `events`: the lines of events.jsonl, or null. `messages`: whether messages.bin is complete.
-  std::string kept_text(const LineFile* events, const Status& messages) const;
+  std::string kept_text(OutputFiles outputs) const;
 
  private:
   RunFolder(std::string folder, const Job& job, std::unique_ptr<FolderLock> lock);

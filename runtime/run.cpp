@@ -23,8 +23,8 @@
 #include "runtime/cluster/run.hpp"
 #include "runtime/interrupt.hpp"
 #include "runtime/outcome.hpp"
+#include "runtime/outputs.hpp"
 #include "runtime/scenario.hpp"
-#include "runtime/traces.hpp"
 #include "runtime/user_run.hpp"
 #include "sim/cluster/simulation.hpp"
 #include "sim/determinism.hpp"
@@ -327,6 +327,10 @@ Result run(const Plan& plan, const RunOptions& options) {
       return result;
     }
 
+  EventListener listener(options.on_event);
+  const auto opened_outputs = RunOutputs::open(*job, options, listener.on_event());
+  if (!opened_outputs) return refused(plan, opened_outputs.error().text);
+  RunOutputs& outputs = **opened_outputs;
   std::unique_ptr<RunFolder> folder;
   if (!options.folder.empty()) {
     auto opened = checkpoints->continues(options.folder) ? RunFolder::resume(options.folder, *job)
@@ -337,14 +341,14 @@ Result run(const Plan& plan, const RunOptions& options) {
   }
   if (const auto claimed = checkpoints->claim(); !claimed)
     return refused(plan, claimed.error().text);
-  EventListener listener(options.on_event);
-  Traces traces(folder.get(), options, listener.on_event());
+  if (folder) outputs.open_files(*folder, *job, options);
+  for (const auto& note : outputs.notes()) std::cerr << concat(note, '\n') << std::flush;
   RunRecorder recorder;
   ProgressLine progress(*job, std::cerr);
-  Observers observers{traces.observers(),
-                      {},
+  Observers observers{outputs.observers(),
+                      outputs.audience(),
                       &recorder,
-                      {[&] { return listener.failed(); },
+                      {[&] { return listener.failed() || outputs.stop_requested(); },
                        [&] {
                          say(options, job->checkpoints
                                           ? "stops after a checkpoint; Ctrl-C again ends it at once"
@@ -368,7 +372,7 @@ Result run(const Plan& plan, const RunOptions& options) {
   } else {
     run_on_threads(job, observers, result);
   }
-  const Status messages = traces.finish();
+  outputs.finish(result.error);
   const std::string pause = cluster ? cluster->pause_text() : "";
   if (!result.error.empty()) {
     listener.rethrow();
@@ -388,7 +392,7 @@ Result run(const Plan& plan, const RunOptions& options) {
   if (folder) {
     result.folder = options.folder;
     keep_result(result, *job, *folder);
-    kept = folder->kept_text(traces.events(), messages);
+    kept = folder->kept_text(outputs.files());
   }
   listener.rethrow();
   if (!options.quiet) print_summary(*job, result, kept, options);

@@ -175,9 +175,14 @@ struct RunOptions {
   std::string command{kResumeCommand};            // starts a program with this scenario
   bool quiet = false;                             // no progress, no summary
   bool trace = false;                             // write every event into the run folder
+  bool trace_json = false;                        // the same as JSON lines
   bool trace_messages = false;                    // write every message between actors likewise
   bool check_determinism = false;                 // simulate twice more and compare
   bool profile = false;                           // print the time of each layer
+  std::string serve;                              // serve the page of the run at [HOST:]PORT
+  std::string serve_token;                        // which its URL contains; "auto": a random one
+  std::string metrics;                            // serve metrics for Prometheus at [HOST:]PORT
+  bool tensorboard = false;                       // write metrics for TensorBoard
   bool strict = false;                            // see Scenario::strict
   std::function<void(const std::string&)> print;  // receives the summary instead of the terminal
   std::shared_ptr<const ClusterOptions> cluster;  // the nodes to run on; null: this process

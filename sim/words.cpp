@@ -22,6 +22,8 @@ std::string in_words(const Event& event) {
     std::replace(words.begin(), words.end(), '_', ' ');
     if constexpr (std::is_enum_v<std::decay_t<decltype(value)>>)
       text += concat(", ", words, ' ', name_of(value));
+    else if constexpr (std::is_same_v<std::decay_t<decltype(value)>, Duration>)
+      text += concat(", ", words, ' ', value.ns);
     else
       text += concat(", ", words, ' ', value);
   });

@@ -41,6 +41,9 @@ Monitor::Monitor(std::shared_ptr<const Job> job, std::vector<Audience*> audience
       shards_(job_->layout->shards()) {
   for (std::uint32_t shard = 0; shard < shards_.size(); ++shard)
     channels_.emplace_back(address_of(ShardId(shard)));
+  // Until the scheduler's first report: the counts of a resumed run must not begin at 0.
+  if (job_->resumed)
+    scheduler_.samples_trained = checkpoint::samples_trained(job_->resumed->manifest);
 }
 
 void Monitor::on_start(Outbox& out) {

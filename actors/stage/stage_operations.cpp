@@ -63,7 +63,7 @@ bool Stage::wait_for(StageWait what, Outbox& out) {
 
 void Stage::begin(Iteration iteration, StageIteration& of, Outbox& out) {
   if (std::exchange(of.begun, true)) return;
-  out.emit(event::StepStarted{id_, iteration, of.leased.samples()});
+  out.emit(event::StepStarted{id_, iteration, of.leased.samples(), Duration{}});
   fail_if_planned<plan::Throws>(iteration, "throws");
 }
 
@@ -183,18 +183,25 @@ void Stage::finish_operation(Outbox& out) {
   const bool forward = done.kind == OpKind::forward;
   const bool inputs = pipeline::gives_input_gradient(done.kind);
   waits_.begin(out.now());
-  report_.compute += out.now() - work_since_;
+  const Duration compute = out.now() - work_since_;
+  report_.compute += compute;
+  const StageWaits::Sums waited = waits_.take();
   using Operation = event::StageComputed::Operation;
   event::StageComputed computed{.worker = id_,
                                 .operation = Operation::forward,
                                 .iteration = iteration,
                                 .chunk = model_chunk,
                                 .micro_batch = micro_batch,
-                                .pull = done.micro_batch->pulled};
+                                .pull = done.micro_batch->pulled,
+                                .computed = compute,
+                                .waited = waited.all,
+                                .waited_before = waited.before,
+                                .waited_after = waited.after};
   if (forward) out.emit(computed);
   if (inputs) {
     computed.operation = Operation::backward_inputs;
     out.emit(computed);
+    computed.computed = computed.waited = computed.waited_before = computed.waited_after = {};
     if (model_chunk + 1 == position_.model_chunks())
       iterations_.at(iteration).add(work->result(), samples);
   }

@@ -45,11 +45,12 @@ void WholeWorker::pull_next(Outbox& out) {
 
 LeasedIteration WholeWorker::begin_next(Outbox& out) {
   const Iteration iteration = next_;
-  report_.wait += out.now() - waiting_since_;
-  spent_.waited += out.now() - waiting_since_;
+  const Duration waited = out.now() - waiting_since_;
+  report_.wait += waited;
+  spent_.waited += waited;
   LeasedIteration leased = leases_.take();
   report_.epoch = leased.epoch;
-  out.emit(event::StepStarted{id_, iteration, leased.samples()});
+  out.emit(event::StepStarted{id_, iteration, leased.samples(), waited});
   fail_if_planned<plan::Throws>(iteration, "throws");
   next_ = iteration + 1;
   computing_since_ = out.now();

@@ -35,7 +35,7 @@ class HeaderEmitter {
  private:
   void includes() {
     for (const char* one : {"compare", "cstdint", "optional", "ostream", "span", "string",
-                            "string_view", "variant", "vector"})
+                            "string_view", "type_traits", "variant", "vector"})
       code_.line("#include <", one, '>');
     code_.line();
     for (const std::string& one : file_.includes) code_.line("#include \"", one, '"');
@@ -183,12 +183,13 @@ class HeaderEmitter {
 
   void visit_fields(const Struct& in, const std::string& name) {
     code_.line("/// Calls f(name, value) for each member", in.only_choice ? " of the arm." : ".");
-    code_.line("template <class F>");
-    if (in.fields.empty()) return code_.line("void for_each_field(const ", name, "&, F&&) {}");
-    code_.line("void for_each_field(const ", name, "& in, F&& f) {");
+    code_.line("template <class In, class F>");
+    code_.line("  requires std::is_same_v<std::remove_const_t<In>, ", name, '>');
+    if (in.fields.empty()) return code_.line("void for_each_field(In&, F&&) {}");
+    code_.line("void for_each_field(In& in, F&& f) {");
     for (const Field& field : in.fields) {
       if (in.only_choice)
-        code_.line("  std::visit([&](const auto& one) { for_each_field(one, f); }, in);");
+        code_.line("  std::visit([&](auto& one) { for_each_field(one, f); }, in);");
       else if (field.constant.empty())
         code_.line("  f(\"", field.label, "\", in.", field.name, ");");
     }

@@ -20,6 +20,12 @@ std::string this_program(const Plan& plan) {
   return concat(plan.name, " (process ", getpid(), " on ", host.empty() ? "?" : host, ")");
 }
 
+/// Whether the nodes are to send their events.
+bool needs_events(const RunOptions& options) {
+  return options.trace || options.trace_json || !options.serve.empty() ||
+         !options.metrics.empty() || options.on_event;
+}
+
 }  // namespace
 
 Expected<std::unique_ptr<ClusterRun>> ClusterRun::open(
@@ -34,7 +40,7 @@ Expected<std::unique_ptr<ClusterRun>> ClusterRun::open(
                     .place = nodes.place,
                     .mesh = mesh_options(nodes),
                     .who = this_program(plan),
-                    .trace = options.trace,
+                    .trace = needs_events(options),
                     .trace_messages = options.trace_messages,
                     .say = say,
                     .interrupted = [guard = &run->guard_] { return guard->interrupted(); },

@@ -123,10 +123,12 @@ CommandLine parse(const Scenario& scenario, int argc, char** argv) {
     return refuse(concat(flags.threads ? "--threads" : "--clusters",
                          " applies only to --fuzz; add --fuzz 1..2000, or leave it out"));
   if (flags.fuzz &&
-      (flags.trace || flags.trace_messages || flags.profile || flags.check_determinism))
+      (flags.serve || flags.metrics || flags.tensorboard || flags.trace || flags.trace_json ||
+       flags.trace_messages || flags.profile || flags.check_determinism))
     return refuse(
-        "--fuzz writes only failing plans, and always checks determinism; leave out --trace, "
-        "--trace-messages, --profile and --check-determinism");
+        "--fuzz writes only failing plans, and always checks determinism; leave out --serve, "
+        "--metrics, --tensorboard, "
+        "--trace, --trace-json, --trace-messages, --profile and --check-determinism");
   if (searches && flags.threads && *flags.threads > kMaxFuzzThreads)
     return refuse(
         concat("--threads: ", *flags.threads, " are too many; give at most ", kMaxFuzzThreads));
@@ -155,9 +157,14 @@ CommandLine parse(const Scenario& scenario, int argc, char** argv) {
     line.exit_code = 0;
     return line;
   }
-  if ((flags.trace || flags.trace_messages) && flags.no_out)
-    return refuse(concat(flags.trace ? "--trace" : "--trace-messages",
-                         " writes into the run folder; leave out --no-out"));
+  if (flags.no_out)
+    for (const auto& [name, given] : {std::pair{"--tensorboard", flags.tensorboard},
+                                      {"--trace", flags.trace},
+                                      {"--trace-json", flags.trace_json},
+                                      {"--trace-messages", flags.trace_messages}})
+      if (given) return refuse(concat(name, " writes into the run folder; leave out --no-out"));
+  if (flags.serve_token && !flags.serve)
+    return refuse("--serve-token belongs to --serve; give both, or leave it out");
   if (!flags.out.empty() && flags.no_out)
     return refuse("--out and --no-out contradict each other; give one");
   if (flags.no_out && flags.checkpoint_every && *flags.checkpoint_every != "none" &&
@@ -174,6 +181,11 @@ CommandLine parse(const Scenario& scenario, int argc, char** argv) {
   line.options.cluster = std::make_shared<const ClusterOptions>(std::move(*cluster));
   line.options.quiet = flags.quiet;
   line.options.trace = flags.trace;
+  line.options.trace_json = flags.trace_json;
+  line.options.serve = flags.serve.value_or("");
+  line.options.metrics = flags.metrics.value_or("");
+  line.options.tensorboard = flags.tensorboard;
+  line.options.serve_token = flags.serve_token.value_or("");
   line.options.trace_messages = flags.trace_messages;
   line.options.profile = flags.profile;
   line.options.strict = flags.strict || scenario.is_strict();

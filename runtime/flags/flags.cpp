@@ -160,7 +160,20 @@ void add_output_flags(CLI::App& app, Flags& flags) {
   Group output(app, "Output");
   output.add_with_default("--out", flags.out, "Run folder", "runs/NAME-DATE-TIME");
   output.add_flag("--no-out", flags.no_out, "Write no run folder");
-  output.add_flag("--trace", flags.trace, "Write every event into the run folder");
+  output.add("--serve", flags.serve,
+             "Serve the page of the run at this port, or HOST:PORT; 0: any free port");
+  output.add("--serve-token", flags.serve_token,
+             "Text that the page's URL must contain, or auto for a random one; needed outside of "
+             "the loopback interface");
+  output.add("--metrics", flags.metrics,
+             "Serve metrics for Prometheus at this port, or HOST:PORT; 0: any free port");
+  output.add_flag("--tensorboard", flags.tensorboard,
+                  "Write metrics for TensorBoard into the run folder");
+  output.add_flag("--trace", flags.trace,
+                  "Write every event into the run folder, for `leeway view`, `blame`, `what-if`, "
+                  "`trace` and `events`");
+  output.add_flag("--trace-json", flags.trace_json,
+                  "Write every event as a JSON line, for programs that read them during the run");
   output.add_flag("--trace-messages", flags.trace_messages,
                   "Write every message between actors into the run folder, for `leeway messages`");
   output.add_flag("--profile", flags.profile, "Show the time of each layer");

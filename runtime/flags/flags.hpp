@@ -35,7 +35,10 @@ struct Flags {
   std::string out;
   bool no_out = false;
   bool quiet = false;
+  std::optional<std::string> serve, serve_token, metrics;
+  bool tensorboard = false;
   bool trace = false;
+  bool trace_json = false;
   bool trace_messages = false;
   bool profile = false;
   bool strict = false;

@@ -139,6 +139,11 @@ std::string text_of(const plan::Consistency& policy) {
   return std::visit(Text{}, policy);
 }
 
+std::string policy_name(const plan::Consistency& policy) {
+  const std::string text = text_of(policy);
+  return std::holds_alternative<plan::Ssp>(policy) ? concat("ssp(", text, ')') : text;
+}
+
 std::string text_of(plan::Balance balance) {
   return balance == plan::Balance::equal ? "equal" : "speed";
 }

@@ -20,6 +20,8 @@ Expected<plan::Optimizer> parse_optimizer(const std::string& text);
 Expected<plan::LrScheduleKind> parse_lr_schedule(const std::string& text);
 /// A setting of the plan in the syntax of its flag: "3" or "bsp", "speed", "adam", "flip,shift=2".
 std::string text_of(const plan::Consistency& policy);
+/// Also "ssp(3)" instead of "3".
+std::string policy_name(const plan::Consistency& policy);
 std::string text_of(plan::Balance balance);
 std::string text_of(const plan::Optimizer& optimizer);
 std::string text_of(const plan::LrSchedule& schedule);

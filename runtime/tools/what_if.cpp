@@ -6,6 +6,7 @@
 
 #include "blame/measured_steps.hpp"
 #include "blame/result_file.hpp"
+#include "core/check.hpp"
 #include "core/text.hpp"
 #include "runtime/scenario.hpp"
 
@@ -135,40 +136,57 @@ void change(Plan& plan, const WhatIfOptions& options) {
   if (options.link) plan.simulated->link = *options.link;
 }
 
-}  // namespace
-
-Expected<WhatIf> what_if(const WhatIfOptions& options) {
-  const auto plan = plan_from_file(options.folder + "/plan.json");
-  if (!plan) return plan.error();
-  if (needs_program(*plan) && options.gradients)
-    return Error{concat(options.folder, ": the data or layers of ", plan->name,
+Status check(const WhatIfOptions& options, const Plan& plan, const blame::MeasuredSteps& steps) {
+  if (needs_program(plan) && options.gradients)
+    return Error{concat(options.folder, ": the data or layers of ", plan.name,
                         " are part of its program; leave out --gradients")};
-  const auto steps = blame::read_measured_steps(options.folder);
-  if (!steps) return steps.error();
   const std::size_t workers =
-      std::min<std::size_t>(steps->per_sample.size(), options.workers.value_or(plan->workers));
+      std::min<std::size_t>(steps.per_sample.size(), options.workers.value_or(plan.workers));
   for (const std::uint32_t worker : options.without_stragglers)
     if (worker >= workers)
       return Error{concat("--without-straggler: worker", worker, " is not one of the ", workers,
                           " workers of the run and of the simulation")};
-  WhatIf answer;
-  const auto measured = measured_times(options.folder);
+  return {};
+}
+
+}  // namespace
+
+Expected<std::vector<WhatIf>> what_if(const std::vector<WhatIfOptions>& all) {
+  LW_CHECK(!all.empty());
+  const std::string& folder = all.front().folder;
+  const bool gradients = all.front().gradients;
+  const auto plan = plan_from_file(folder + "/plan.json");
+  if (!plan) return plan.error();
+  const auto steps = blame::read_measured_steps(folder);
+  if (!steps) return steps.error();
+  for (const WhatIfOptions& options : all)
+    if (const auto checked = check(options, *plan, *steps); !checked) return checked.error();
+  const auto measured = measured_times(folder);
   if (!measured) return measured.error();
-  answer.measured = *measured;
   const auto speed = speed_for(*plan, *steps);
   if (!speed) return speed.error();
-  Plan baseline = simulated_plan(*plan, *steps, *speed, options.gradients);
-  answer.plan = baseline;
-  add_durations(baseline, *steps, {});
-  change(answer.plan, options);
-  add_durations(answer.plan, *steps, options.without_stragglers);
-  for (const auto& [simulated, times] :
-       {std::pair(&baseline, &answer.as_it_ran), std::pair(&answer.plan, &answer.changed)}) {
-    const auto found = simulated_times(*simulated);
-    if (!found) return found.error();
-    *times = *found;
+  Plan as_it_ran = simulated_plan(*plan, *steps, *speed, gradients);
+  const Plan unchanged = as_it_ran;
+  add_durations(as_it_ran, *steps, {});
+  const auto as_it_ran_times = simulated_times(as_it_ran);
+  if (!as_it_ran_times) return as_it_ran_times.error();
+  std::vector<WhatIf> answers;
+  for (const WhatIfOptions& options : all) {
+    WhatIf answer{.measured = *measured, .as_it_ran = *as_it_ran_times, .plan = unchanged};
+    change(answer.plan, options);
+    add_durations(answer.plan, *steps, options.without_stragglers);
+    const auto changed = simulated_times(answer.plan);
+    if (!changed) return changed.error();
+    answer.changed = *changed;
+    answers.push_back(std::move(answer));
   }
-  return answer;
+  return answers;
+}
+
+Expected<WhatIf> what_if(const WhatIfOptions& options) {
+  auto answers = what_if(std::vector{options});
+  if (!answers) return answers.error();
+  return std::move(answers->front());
 }
 
 }  // namespace leeway

@@ -40,5 +40,8 @@ struct WhatIf {
 
 /// Errors: files of the run are missing, the run cannot be simulated, or the settings are invalid.
 Expected<WhatIf> what_if(const WhatIfOptions& options);
+/// Several changes of one run, which is read and simulated as it was only once. All have the same
+/// folder and `gradients`.
+Expected<std::vector<WhatIf>> what_if(const std::vector<WhatIfOptions>& all);
 
 }  // namespace leeway

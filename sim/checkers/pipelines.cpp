@@ -65,7 +65,8 @@ void PipelineChecker::check_operation(Address actor, const Computed& computed) {
 }
 
 void PipelineChecker::forward(Address actor, Stage& stage, const Computed& computed) {
-  const auto& [worker, operation, iteration, chunk, micro_batch, pull] = computed;
+  const Iteration iteration = computed.iteration, pull = computed.pull;
+  const std::uint32_t chunk = computed.chunk, micro_batch = computed.micro_batch;
   Received& received = stage.received[stage.session];
   if (index_of(actor) > 0 && !received.mini_batches.contains(iteration))
     violated({actor}, "forward of iteration ", iteration, ", which was not announced");
@@ -88,8 +89,9 @@ void PipelineChecker::forward(Address actor, Stage& stage, const Computed& compu
 }
 
 void PipelineChecker::backward(Address actor, Stage& stage, const Computed& computed) {
-  const auto& [worker, operation, iteration, chunk, micro_batch, pull] = computed;
-  const bool inputs = operation == Operation::backward_inputs;
+  const Iteration iteration = computed.iteration, pull = computed.pull;
+  const std::uint32_t chunk = computed.chunk, micro_batch = computed.micro_batch;
+  const bool inputs = computed.operation == Operation::backward_inputs;
   const auto violated_by = [&](const char* reason) {
     violated({actor}, name_of(computed.operation), " of micro-batch ", computed.micro_batch,
              " of iteration ", computed.iteration, " through chunk ", computed.chunk, reason);
@@ -101,9 +103,9 @@ void PipelineChecker::backward(Address actor, Stage& stage, const Computed& comp
   if (inputs ? pass.inputs : pass.weights) violated_by(" again");
   if (!inputs && !pass.inputs) violated_by(" before backward inputs");
   if (pass.pull != pull)
-    violated({actor}, name_of(operation), " of micro-batch ", micro_batch, " of iteration ",
-             iteration, " reads the weights of pull ", pull, ", its forward read those of ",
-             pass.pull);
+    violated({actor}, name_of(computed.operation), " of micro-batch ", micro_batch,
+             " of iteration ", iteration, " reads the weights of pull ", pull,
+             ", its forward read those of ", pass.pull);
   (inputs ? pass.inputs : pass.weights) = true;
   if (!inputs) {
     const auto kept = stage.in_flight.find(pass.pull);

@@ -3,6 +3,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "checkpoint/store.hpp"
 #include "tests/support/recording_outbox.hpp"
 #include "tests/support/tiny.hpp"
 
@@ -26,8 +27,10 @@ class Unreadable final : public Dataset {
 };
 
 struct Listener final : Audience {
+  void progress(const Progress& now) override { last = now; }
   void evaluated(const EvaluationResult& result) override { evaluations.push_back(result); }
   void ended(const RunTotals& report) override { totals = report; }
+  Progress last;
   std::vector<EvaluationResult> evaluations;
   std::optional<RunTotals> totals;
 };
@@ -92,6 +95,18 @@ TEST_CASE("a shard that is lost after its last state arrived does no harm") {
   REQUIRE(scene.listener.totals);
   CHECK(scene.listener.totals->end.reason == msg::RunEnded::Reason::finished);
   CHECK(scene.listener.totals->weights.size() == scene.job->layout->blocks().size());
+}
+
+TEST_CASE("the first report of a resumed run has the counts of its checkpoint") {
+  Job job = *job_of(tiny_plan());
+  job.resumed = std::make_shared<checkpoint::Checkpoint>();
+  job.resumed->manifest.scheduler.supply.fresh = 30;
+  job.resumed->manifest.scheduler.supply.iterations = 15;
+  Scene scene(std::make_shared<const Job>(std::move(job)));
+  scene.monitor.on_timer(0, scene.out);
+  CHECK(scene.listener.last.samples_trained == 30);
+  CHECK(scene.listener.last.samples == 30);
+  CHECK(scene.listener.last.iterations == 15);
 }
 
 TEST_CASE("an evaluation that fails is reported, and the run keeps its weights") {

@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 #include <map>
 
+#include "monitoring/event_file.hpp"
 #include "tests/models/datasets/files.hpp"
 
 namespace leeway::blame {
@@ -22,6 +23,18 @@ std::map<std::pair<std::size_t, Cause>, double> rows_of(const RunWaits& waits) {
   std::map<std::pair<std::size_t, Cause>, double> rows;
   for (const auto& row : waits.rows) rows[{row.worker, row.cause}] = row.seconds;
   return rows;
+}
+
+struct TimedEvent {
+  Address actor;
+  Duration at;
+  Event event;
+};
+
+void write_events(const TemporaryFolder& folder, const std::vector<TimedEvent>& events) {
+  EventFile file(folder.path("events.bin"), EventFile::IfSlow::wait);
+  for (const auto& [actor, at, event] : events) file.add(actor, Instant{} + at, event);
+  file.finish();
 }
 
 }  // namespace
@@ -62,23 +75,25 @@ TEST_CASE("stages are divided by the shares of their neighbours") {
 TEST_CASE("with events, a wait is divided at the moments of the last answered pull") {
   const TemporaryFolder folder;
   folder.write("result.json", kResult);
-  folder.write("events.jsonl",
-               R"({"ns":0,"actor":"shard 0","event":"admitted","worker":0,"iteration":0}
-{"ns":1000000000,"actor":"scheduler","event":"lease_granted","worker":0,"iteration":0}
-{"ns":1200000000,"actor":"shard 0","event":"pull_parked","worker":0,"iteration":0}
-{"ns":1300000000,"actor":"shard 1","event":"pull_parked","worker":0,"iteration":0}
-{"ns":2000000000,"actor":"shard 0","event":"pull_released","worker":0,"iteration":0,"mover":2}
-{"ns":2000000000,"actor":"shard 0","event":"pull_answered","worker":0,"iteration":0}
-{"ns":3000000000,"actor":"shard 1","event":"pull_released","worker":0,"iteration":0,"mover":1}
-{"ns":3000000000,"actor":"shard 1","event":"pull_answered","worker":0,"iteration":0}
-{"ns":3100000000,"actor":"worker 0","event":"step_started","worker":0,"iteration":0}
-{"ns":5000000000,"actor":"worker 0","event":"step_finished","worker":0,"iteration":0}
-{"ns":5300000000,"actor":"scheduler","event":"lease_granted","worker":0,"iteration":1}
-{"ns":5400000000,"actor":"shard 0","event":"pull_answered","worker":0,"iteration":1}
-{"ns":5500000000,"actor":"worker 0","event":"step_started","worker":0,"iteration":1}
-{"ns":6000000000,"actor":"scheduler","event":"evicted","worker":0}
-{"ns":9000000000,"actor":"worker 0","event":"step_started","worker":0,"iteration":5}
-{"ns":90)");
+  const Address shard0 = shard(0), shard1 = shard(1), worker0 = worker(0);
+  const WorkerId id(0);
+  const Iteration first(0), second(1), late(5);
+  write_events(
+      folder,
+      {{kScheduler, milliseconds(1000), event::LeaseGranted{.worker = id, .iteration = first}},
+       {shard0, milliseconds(1200), event::PullParked{id, first, {}}},
+       {shard1, milliseconds(1300), event::PullParked{id, first, {}}},
+       {shard0, milliseconds(2000), event::PullReleased{id, first, WorkerId(2)}},
+       {shard0, milliseconds(2000), event::PullAnswered{id, first, {}, {}}},
+       {shard1, milliseconds(3000), event::PullReleased{id, first, WorkerId(1)}},
+       {shard1, milliseconds(3000), event::PullAnswered{id, first, {}, {}}},
+       {worker0, milliseconds(3100), event::StepStarted{id, first, 10, milliseconds(2100)}},
+       {worker0, milliseconds(5000), event::StepFinished{id, first, 10}},
+       {kScheduler, milliseconds(5300), event::LeaseGranted{.worker = id, .iteration = second}},
+       {shard0, milliseconds(5400), event::PullAnswered{id, second, {}, {}}},
+       {worker0, milliseconds(5500), event::StepStarted{id, second, 10, milliseconds(500)}},
+       {kScheduler, milliseconds(6000), event::Evicted{id}},
+       {worker0, milliseconds(9000), event::StepStarted{id, late, 10, milliseconds(0)}}});
   const auto waits = read_run_waits(folder.path(""));
   REQUIRE(waits);
   CHECK(waits->from_events);
@@ -87,30 +102,60 @@ TEST_CASE("with events, a wait is divided at the moments of the last answered pu
   CHECK(rows.at({0, {Kind::request}}) == Approx(0.3 + 0.1));
   CHECK(rows.at({0, {Kind::samples}}) == Approx(0.3));
   CHECK(rows.at({0, {Kind::weights}}) == Approx(0.1 + 0.1));
-  CHECK(waits->attributed() == Approx(2.6));  // the first wait begins with the first lease
+  CHECK(waits->attributed() == Approx(2.6));
 }
 
-TEST_CASE("events are read by time, from where the run was resumed") {
+TEST_CASE("a pull that waited for the worker's own push counts as a request") {
   const TemporaryFolder folder;
   folder.write("result.json", kResult);
-  const std::string started =
-      R"({"ns":3000000000,"actor":"worker 0","event":"step_started","worker":0,"iteration":0})";
-  const std::string earlier =
-      R"({"ns":0,"actor":"shard 0","event":"admitted","worker":0,"iteration":0}
-{"ns":1000000000,"actor":"shard 0","event":"pull_parked","worker":0,"iteration":0}
-{"ns":2500000000,"actor":"shard 0","event":"pull_released","worker":0,"iteration":0,"mover":0}
-{"ns":2500000000,"actor":"shard 0","event":"pull_answered","worker":0,"iteration":0})";
-  // The batch of the worker's node came first.
-  folder.write("events.jsonl", started + "\n" + started + "\n" +
-                                   R"({"ns":0,"actor":"host","event":"resumed"})" + "\n" + started +
-                                   "\n" + earlier + "\n");
+  const WorkerId id(0);
+  const Iteration first(0);
+  // The batch of the worker's node comes first.
+  write_events(folder,
+               {{worker(0), milliseconds(3000), event::StepStarted{id, first, 10, seconds(2)}},
+                {shard(0), milliseconds(1000), event::PullParked{id, first, {}}},
+                {shard(0), milliseconds(2500), event::PullReleased{id, first, id}},
+                {shard(0), milliseconds(2500), event::PullAnswered{id, first, {}, {}}}});
   const auto waits = read_run_waits(folder.path(""));
   REQUIRE(waits);
   const auto rows = rows_of(*waits);
-  // The pull waited for the worker's own push.
   CHECK(rows.at({0, {Kind::request}}) == Approx(1.5));
   CHECK(rows.at({0, {Kind::weights}}) == Approx(0.5));
   CHECK(rows.size() == 2);
+}
+
+TEST_CASE("events of shards that come after the iteration neither change nor keep its waits") {
+  std::map<Cause, double> sums;
+  WaitFollower follower([&](std::size_t, const Cause& cause, double begin, double end) {
+    sums[cause] += end - begin;
+  });
+  const WorkerId id(0);
+  for (std::int64_t i = 0; i < 3; ++i) {
+    const Instant now = Instant{} + seconds(10 * i + 10);
+    follower.handle(worker(0), now, event::StepStarted{id, Iteration(i), 10, seconds(1)});
+    follower.handle(shard(0), now, event::PullParked{id, Iteration(i), {}});
+    follower.handle(shard(0), now, event::PullAnswered{id, Iteration(i), {}, {}});
+  }
+  CHECK(sums[{Kind::weights}] == Approx(3));
+  CHECK(sums.size() == 1);
+  CHECK(follower.open_pulls() == 0);
+}
+
+TEST_CASE("the events of a stage divide its waits by its neighbours") {
+  std::map<Cause, double> sums;
+  WaitFollower follower([&](std::size_t worker, const Cause& cause, double begin, double end) {
+    CHECK(worker == 2);
+    sums[cause] += end - begin;
+  });
+  follower.handle(worker(2), Instant{} + seconds(10),
+                  event::StageComputed{.worker = WorkerId(2),
+                                       .computed = seconds(1),
+                                       .waited = seconds(6),
+                                       .waited_before = seconds(3),
+                                       .waited_after = seconds(2)});
+  CHECK(sums[{Kind::stage_before}] == Approx(3));
+  CHECK(sums[{Kind::stage_after}] == Approx(2));
+  CHECK(sums[{Kind::other}] == Approx(1));
 }
 
 TEST_CASE("missing and malformed files are refused by name") {
@@ -124,8 +169,8 @@ TEST_CASE("missing and malformed files are refused by name") {
   folder.write("result.json", "{}");
   CHECK_THAT(error(), Contains("is not the result of a run"));
   folder.write("result.json", kResult);
-  folder.write("events.jsonl", "nonsense\n{}\n");
-  CHECK_THAT(error(), Contains("events.jsonl\", line 1"));
+  folder.write("events.bin", std::string(100, 'x'));
+  CHECK_THAT(error(), Contains("events.bin\" is not a file of events"));
 }
 
 }  // namespace leeway::blame

@@ -315,7 +315,7 @@ def full_run_folder(disk):
     place = disk.folder / "small"
     place.mkdir()
     least, found = None, set()
-    for pages, trace in [*((pages, []) for pages in range(1, 30)), (8, ["--trace"]),
+    for pages, trace in [*((pages, []) for pages in range(1, 30)), (8, ["--trace"]), (8, ["--trace-json"]),
                          (8, ["--trace-messages"])]:
         with Mount(place, "-t", "tmpfs", "-o", f"size={4 * pages}k", "tmpfs"):
             out = place / "run"

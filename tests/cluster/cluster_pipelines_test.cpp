@@ -41,7 +41,7 @@ std::vector<std::string> slow_pipelines(Nodes& nodes, const TemporaryFolder& fol
           kEndless,
           "--silence",
           kLongSilence,
-          "--trace",
+          "--trace-json",
           "--out",
           folder / "run"};
 }

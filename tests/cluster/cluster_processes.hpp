@@ -106,7 +106,7 @@ inline std::vector<std::string> slow_run(const std::string& nodes, const std::st
           epochs,
           "--silence",
           silence,
-          "--trace",
+          "--trace-json",
           "--out",
           out};
 }

@@ -195,7 +195,7 @@ class Run:
         scenario = ["linear-regression"] if self.shards == 1 else ["leeway", "run", self.write_plan()]
         self.joining = ["leeway", "join", None, *listen]
         self.program = self.start("program", *scenario, "--nodes", ",".join(addresses), "--silence", f"{SILENCE}s",
-                                  "--transport", self.transport, *self.flags, "--trace", "--out", self.folder / "run")
+                                  "--transport", self.transport, *self.flags, "--trace-json", "--out", self.folder / "run")
         self.joining[2] = self.program.address()
         if self.joining[2] is None:
             raise Failed("the program does not print its address")

@@ -148,7 +148,7 @@ class Storm:
                    "--data", data, "--place", PLACE, "--workers", str(WORKERS), "--shards", str(SHARDS), "--replicas", "2",
                    "--staleness", "3", "--batch", str(BATCH), "--slow", "all:3x", "--fault", "none", "--epochs", "10000",
                    "--seconds", str(sum(self.phases) + START_LIMIT), "--evaluate-every", "0", "--silence", "500ms",
-                   "--checkpoint-every", "none", "--trace", "--out", self.out]
+                   "--checkpoint-every", "none", "--trace-json", "--out", self.out]
         self.log = folder / "program.log"
         with self.log.open("w") as log:
             self.program = subprocess.Popen(program, stdin=subprocess.DEVNULL, stdout=log, stderr=log)

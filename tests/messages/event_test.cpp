@@ -72,12 +72,13 @@ TEST_CASE("an event about an impossible worker or clock is refused by field") {
 TEST_CASE("a visitor gets the members of an event by name, in order") {
   CHECK(field_names(event::PullParked{}) ==
         std::vector<std::string>{"worker", "iteration", "min_clock"});
-  CHECK(field_names(event::StageComputed{}) == std::vector<std::string>{"worker", "operation",
-                                                                        "iteration", "chunk",
-                                                                        "micro_batch", "pull"});
+  CHECK(field_names(event::StageComputed{}) ==
+        std::vector<std::string>{"worker", "operation", "iteration", "chunk", "micro_batch", "pull",
+                                 "computed_ns", "waited_ns", "waited_before_ns",
+                                 "waited_after_ns"});
 }
 
-TEST_CASE("the hash of an event depends on its type and on each number, but not on a text") {
+TEST_CASE("the hash of an event depends on its type and numbers, not on texts and durations") {
   CHECK(hash_of(event::Evicted{}) != hash_of(event::Left{}));
   // Equal if the type were only combined with the first number.
   CHECK(hash_of(event::Evicted{WorkerId(0)}) != hash_of(event::Left{WorkerId(3)}));
@@ -86,6 +87,7 @@ TEST_CASE("the hash of an event depends on its type and on each number, but not 
   CHECK(hash_of(event::PullParked{.iteration = Iteration(1)}) !=
         hash_of(event::PullParked{.min_clock = Clock(1)}));
   CHECK(hash_of(event::Malformed{{}, "loss is 0.1"}) == hash_of(event::Malformed{}));
+  CHECK(hash_of(event::StepStarted{.waited = seconds(1)}) == hash_of(event::StepStarted{}));
 }
 
 TEST_CASE("an event that names no worker or no iteration concerns none") {

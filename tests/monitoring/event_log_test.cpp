@@ -37,7 +37,8 @@ TEST_CASE("an enumerated field is logged by name") {
   CHECK(line_of(event::StageComputed{WorkerId(1), Operation::backward_inputs, Iteration(5), 3, 2,
                                      Iteration(4)}) ==
         R"({"ns":7,"actor":"shard 1","event":"stage_computed","worker":1,)"
-        R"("operation":"backward_inputs","iteration":5,"chunk":3,"micro_batch":2,"pull":4})");
+        R"("operation":"backward_inputs","iteration":5,"chunk":3,"micro_batch":2,"pull":4,)"
+        R"("computed_ns":0,"waited_ns":0,"waited_before_ns":0,"waited_after_ns":0})");
   const auto json = nlohmann::json::parse(
       line_of(event::Refused{WorkerId(1), Iteration(2), msg::Refused::Reason::unknown_worker}));
   CHECK(json["reason"] == "unknown_worker");

@@ -168,9 +168,10 @@ TEST_CASE("a flag for a text refuses an empty one, and keeps or refuses any othe
         CHECK_THAT(result.error, Contains(flag.substr(2)));
         continue;
       }
-      // It is a path.
-      const auto& plan = result.line.plan;
-      CHECK((result.line.options.folder == value || plan.init_from == value ||
+      // It is a path, or an address or token that the run checks.
+      const auto& [plan, options] = std::tie(result.line.plan, result.line.options);
+      CHECK((options.folder == value || options.serve == value || options.serve_token == value ||
+             options.metrics == value || plan.init_from == value ||
              plan.checkpoints.directory == value));
     }
   }

@@ -228,7 +228,7 @@ TEST_CASE("the run folder holds plan, metrics, result, weights and curves") {
   const TemporaryFolder folder;
   Plan plan = small().plan();
   plan.stop.epochs = 20;
-  const Result result = run(plan, {.folder = folder / "run", .quiet = true, .trace = true});
+  const Result result = run(plan, {.folder = folder / "run", .quiet = true, .trace_json = true});
   REQUIRE(result.ok());
   const auto kept = plan_from_file(folder / "run/plan.json");
   REQUIRE(kept.has_value());

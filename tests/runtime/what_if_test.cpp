@@ -135,7 +135,7 @@ TEST_CASE("a run without events, and workers that it does not have, are refused"
   const TracedRun traced(plan::Bsp{});
   CHECK_THAT(what_if({.folder = traced.folder(), .without_stragglers = {4}}).error().text,
              Contains("worker4 is not one of the 4 workers"));
-  std::filesystem::remove(traced.folder() + "/events.jsonl");
+  std::filesystem::remove(traced.folder() + "/events.bin");
   CHECK_THAT(what_if({.folder = traced.folder()}).error().text, Contains("--trace"));
   CHECK_FALSE(what_if({.folder = traced.folder() + "/missing"}));
 }

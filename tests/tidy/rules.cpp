@@ -35,7 +35,8 @@ const std::map<std::string, Folders>& arrows() {
     const Folders checkpoint = learning + Folders{"messages", "models"};
     const Folders actors = checkpoint + Folders{"checkpoint", "policies"};
     const Folders hosts = actors + Folders{"actors"};
-    const Folders runtime = hosts + Folders{"blame", "cluster", "sim", "monitoring", "transport"};
+    const Folders runtime =
+        hosts + Folders{"blame", "cluster", "dashboard", "sim", "monitoring", "transport"};
     const Folders programs = runtime + Folders{"runtime"};
     return std::map<std::string, Folders>{
         {"core", {}},
@@ -46,13 +47,14 @@ const std::map<std::string, Folders>& arrows() {
         {"plan", tensor + Folders{"messages/generator"}},
         {"models", learning},
         {"policies", learning},
-        {"blame", learning + Folders{"models"}},
         {"checkpoint", checkpoint},
         {"actors", actors},
         {"transport", tensor + Folders{"messages"}},
         {"cluster", hosts + Folders{"transport"}},
         {"sim", hosts},
         {"monitoring", hosts},
+        {"blame", hosts + Folders{"monitoring"}},
+        {"dashboard", hosts + Folders{"monitoring", "blame"}},
         {"runtime", runtime},
         {"kv", programs},
         {"testing", programs},
@@ -72,14 +74,16 @@ struct Confined {
   std::string_view suffix;
   std::string_view homes;  // "messages/, plan/ and checkpoint/"
 };
-constexpr std::array<Confined, 7> kConfined = {{
+constexpr std::array<Confined, 9> kConfined = {{
     {"caf/", "", "cluster/"},
     {"openssl/", "", "transport/"},
+    {"httplib", "", "dashboard/"},
     {"capnp/", "", "messages/, plan/ and checkpoint/"},
     {"kj/", "", "messages/, plan/ and checkpoint/"},
     {"", ".capnp.h", "messages/, plan/ and checkpoint/"},
     {"dnnl", "", "kernels/"},
     {"oneapi/", "", "kernels/"},
+    {"prometheus/", "", "monitoring/"},
 }};
 
 std::string first_folder(std::string_view path) {

@@ -1,0 +1,95 @@
+// Starts the page: reads the state of a file, or streams it from the server.
+//
+// Every script of the page is a plain script that adds to one object, Leeway. Scripts run in the
+// order of index.html. Modules would be cleaner, but a report in one file inlines all scripts, and
+// inlined modules cannot import each other from file://. A report replaces each element with src
+// or href by its content, in place, drops the icon, and replaces the comment "state" by a script
+// element of type application/json with the id "state". Its JSON has \u003c for each "<". No script
+// may contain the end tag of a script.
+(function (Leeway) {
+  'use strict';
+
+  const {run, cards, header} = Leeway;
+  const token = new URLSearchParams(location.search).get('token');
+  const retryAfter = 3000;  // milliseconds
+  // Milliseconds between two drawings of changes: figures that change faster cannot be read.
+  const drawEvery = 200;
+  let pending = new Set();
+  let isAsked = false;
+  let drawn = -drawEvery;
+  let source = null;
+
+  Leeway.address = (path) => (token === null ? path : `${path}?token=${encodeURIComponent(token)}`);
+
+  Leeway.stop = async () => {
+    const button = document.getElementById('stop');
+    button.disabled = true;
+    cards.setText(button, 'Stopping');
+    try {
+      const answer = await fetch(Leeway.address('stop'), {method: 'POST'});
+      if (!answer.ok) throw new Error(`the server answered ${answer.status}`);
+    } catch (error) {
+      button.disabled = false;
+      cards.setText(button, 'Stop after this iteration');
+      header.connection('lost', `the run was not stopped: ${error.message}`);
+    }
+  };
+
+  function changed(keys) {
+    for (const key of keys) pending.add(key);
+    if (isAsked) return;
+    const wait = drawn + drawEvery - performance.now();
+    isAsked = true;
+    if (wait > 0) setTimeout(() => requestAnimationFrame(draw), wait);
+    else requestAnimationFrame(draw);
+  }
+
+  function draw() {
+    isAsked = false;
+    drawn = performance.now();
+    const keys = pending;
+    pending = new Set();
+    Leeway.colours.assignCauses(run.state);
+    header.draw(keys);
+    cards.changed(keys);
+  }
+
+  function showConnection() {
+    const {ended} = run.state;
+    if (ended) {
+      header.connection('ended', ended.text && ended.text !== ended.reason
+        ? `ended: ${ended.reason}, ${ended.text}` : `ended: ${ended.reason}`);
+    } else if (Leeway.isFile) {
+      header.connection('ended', 'recorded');
+    } else {
+      header.connection('live', 'live');
+    }
+  }
+
+  function receive(keys) {
+    changed(keys);
+    showConnection();
+    if (run.state.ended) source?.close();
+  }
+
+  function connect() {
+    source = new EventSource(Leeway.address('events'));
+    source.addEventListener('state', (event) => receive(run.replaceState(JSON.parse(event.data))));
+    source.addEventListener('change', (event) => {
+      if (run.state) receive(run.applyChange(JSON.parse(event.data)));
+    });
+    source.onerror = () => {
+      if (run.state?.ended) return;
+      header.connection('lost', 'connection lost, retrying');
+      // EventSource retries by itself, except after an answer that is no event stream.
+      if (source.readyState === EventSource.CLOSED) setTimeout(connect, retryAfter);
+    };
+  }
+
+  const embedded = document.getElementById('state');
+  Leeway.isFile = embedded !== null;
+  for (const view of Leeway.views) cards.define(view);
+  header.start();
+  if (embedded) receive(run.replaceState(JSON.parse(embedded.textContent)));
+  else connect();
+})(globalThis.Leeway ??= {});

@@ -1,0 +1,144 @@
+#include "dashboard/recorded.hpp"
+
+#include <algorithm>
+#include <fstream>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "blame/result_file.hpp"
+#include "blame/run_waits.hpp"
+#include "core/text.hpp"
+#include "monitoring/event_file.hpp"
+
+namespace leeway::dashboard {
+namespace {
+
+using Json = nlohmann::json;
+
+Instant instant_of(double seconds) {
+  return {static_cast<std::int64_t>(seconds * 1e9)};
+}
+
+template <class T>
+T value_or(const Json& json, const char* key, T otherwise) {
+  const auto found = json.find(key);
+  return found != json.end() && found->is_number() ? found->get<T>() : otherwise;
+}
+
+double samples_in(const Json& line) {
+  return value_or(line, line.contains("samples") ? "samples" : "samples_trained", 0.0);
+}
+
+/// The lines of metrics.jsonl that belong to the events: those since the last resume, with times
+/// since then. Without events, all lines, except of training that a resume has repeated.
+std::vector<Json> metrics_of(const std::string& folder, bool has_events) {
+  std::vector<Json> lines;
+  double offset = 0;
+  std::ifstream file(folder + "/metrics.jsonl");
+  for (std::string text; std::getline(file, text);) {
+    Json line = Json::parse(text, nullptr, false);
+    if (!line.is_object()) continue;  // a killed program leaves an incomplete line
+    if (line.contains("resumed_from")) {
+      const double resumed_at = samples_in(line);
+      std::erase_if(lines, [&](const Json& one) { return samples_in(one) > resumed_at; });
+      if (has_events) {
+        for (const Json& one : lines) offset = std::max(offset, one.at("seconds").get<double>());
+        lines.clear();
+      }
+    }
+    if (!line.contains("seconds")) continue;
+    line["seconds"] = value_or(line, "seconds", 0.0);
+    lines.push_back(std::move(line));
+  }
+  for (Json& line : lines) line["seconds"] = line["seconds"].get<double>() - offset;
+  return lines;
+}
+
+void add_metrics(RunHistory& history, const Json& line) {
+  const double seconds = line.at("seconds");
+  if (line.contains("test_loss")) {
+    history.evaluated({.now = instant_of(seconds),
+                       .samples_trained = value_or(line, "samples_trained", std::uint64_t{0}),
+                       .loss = value_or(line, "test_loss", 0.0),
+                       .accuracy = value_or(line, "test_accuracy", 0.0)});
+  } else if (line.contains("iterations")) {
+    Progress progress;
+    progress.now = instant_of(seconds);
+    progress.epoch = Epoch(value_or(line, "epoch", std::int64_t{0}));
+    progress.iterations = value_or(line, "iterations", std::uint64_t{0});
+    progress.samples = progress.samples_trained = value_or(line, "samples", std::uint64_t{0});
+    progress.clock_gap = value_or(line, "clock_gap", std::int64_t{0});
+    progress.parked_pulls = value_or(line, "parked_pulls", std::uint64_t{0});
+    progress.live_workers = value_or(line, "live_workers", 0u);
+    progress.train_loss = value_or(line, "train_loss", std::numeric_limits<double>::quiet_NaN());
+    progress.train_accuracy = value_or(line, "train_accuracy", 0.0);
+    history.progress(progress);
+  }
+}
+
+Progress last_progress(const Json& result, const Progress& latest) {
+  Progress last = latest;
+  last.now = instant_of(result.at("seconds"));
+  last.iterations = result.at("iterations");
+  last.samples_trained = result.at("samples_trained");
+  last.parked_pulls = result.at("parked_pulls");
+  last.push_bytes = result.at("pushed_bytes");
+  last.plain_push_bytes = result.at("pushed_bytes_without_codec");
+  last.pull_bytes = result.at("pulled_bytes");
+  last.plain_pull_bytes = result.at("pulled_bytes_without_codec");
+  last.partial_pushes = result.at("partial_pushes");
+  last.malformed = result.at("malformed_messages");
+  last.refused = result.at("refused_messages");
+  last.train_loss = std::numeric_limits<double>::quiet_NaN();
+  last.parked_now = 0;
+  return last;
+}
+
+}  // namespace
+
+Expected<std::unique_ptr<RunHistory>> load_history(const std::string& folder, const Plan& plan,
+                                                   const std::string& policy) {
+  const auto events = events_path(folder);
+  std::unique_ptr<RunHistory> history;
+  Json result;
+  const auto read = blame::read_result(folder, [&](const Json& json) {
+    result = json;
+    RunInfo info{.name = json.at("name"),
+                 .kind = "recorded",
+                 .policy = policy,
+                 .checkers = plan.simulated ? "all checkers on" : "",
+                 .workers = std::max(plan.workers, 1u),
+                 .shards = std::max(plan.shards, 1u),
+                 .stages = std::max(plan.pipeline.stages, 1u),
+                 .batch = plan.batch,
+                 .seed = plan.seed,
+                 .has_accuracy = json.contains("test_accuracy"),
+                 .has_losses = json.contains("test_loss"),
+                 .has_events = bool(events)};
+    if (json.at("staleness_bound").is_number()) info.bound = json.at("staleness_bound");
+    history = std::make_unique<RunHistory>(std::move(info));
+  });
+  if (!read) return read.error();
+  if (events) {
+    const auto counted = read_events(*events, [&](const EventRecord& record) {
+      history->event(record.actor, record.at, record.event);
+    });
+    if (!counted) return counted.error();
+  } else {
+    const auto waits = blame::read_run_waits(folder);
+    if (!waits) return waits.error();
+    std::map<blame::Cause, double> causes;
+    for (const auto& [cause, seconds] : waits->by_cause()) causes[cause] = seconds;
+    history->set_waits(causes, waits->compute);
+  }
+  for (const Json& line : metrics_of(folder, bool(events))) add_metrics(*history, line);
+  try {
+    history->progress(last_progress(result, history->latest()));
+    history->ended(result.at("seconds"), result.at("reason"), result.at("text"));
+  } catch (const Json::exception& error) {
+    return Error{concat('"', folder, "/result.json\": ", error.what())};
+  }
+  return history;
+}
+
+}  // namespace leeway::dashboard

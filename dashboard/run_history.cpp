@@ -1,0 +1,317 @@
+#include "dashboard/run_history.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/text.hpp"
+#include "messages/event_queries.hpp"
+
+namespace leeway::dashboard {
+namespace {
+
+/// The number of iterations that a pull is ahead of the slowest worker.
+template <class Pull>
+std::int32_t lead_of(const Pull& pull) {
+  constexpr std::int64_t kMost = 1 << 30;
+  return static_cast<std::int32_t>(
+      std::clamp<std::int64_t>(pull.iteration.value() - pull.min_clock.value(), 0, kMost));
+}
+
+}  // namespace
+
+RunHistory::RunHistory(RunInfo info)
+    : info_(std::move(info)),
+      intervals_(info_.workers, std::min<std::size_t>(info_.workers, kMostRows)),
+      waits_([this](std::size_t worker, const blame::Cause& cause, double begin, double end) {
+        waited(worker, cause, begin, end);
+      }),
+      bound_(info_.bound),
+      leads_by_row_(std::min<std::size_t>(info_.workers, kMostRows)),
+      leads_by_shard_(std::min<std::size_t>(info_.shards, kMostShards)),
+      workers_(info_.workers) {
+  latest_.epoch = Epoch(0);
+}
+
+std::string RunHistory::name_of_row(std::size_t row) const {
+  // The first worker of a row: the smallest with row_of(worker) == row.
+  const auto first_of = [&](std::size_t of) { return (of * info_.workers + rows() - 1) / rows(); };
+  const std::size_t first = first_of(row), last = first_of(row + 1) - 1;
+  return first == last ? concat("worker ", first) : concat("workers ", first, '-', last);
+}
+
+// ---- events ----
+
+void RunHistory::event(Address actor, Instant at_instant, const Event& event) {
+  const double now = (at_instant - Instant()).seconds();
+  // A malformed event names a worker that the run does not have.
+  if (const auto worker = worker_of(event); worker && worker->value() >= info_.workers) return;
+  ++revision_;
+  now_ = std::max(now_, now);
+  waits_.handle(actor, at_instant, event);
+  if (const auto* step = event.as<event::StepStarted>()) {
+    has_begun_ = true;
+    at(now).taking_part[step->worker.value()] = true;
+    workers_[step->worker.value()].computing_since = now;
+  } else if (const auto* done = event.as<event::StepFinished>()) {
+    WorkerState& worker = workers_[done->worker.value()];
+    // The operations of a stage count its computing time.
+    if (worker.computing_since && info_.stages == 1) computed(*worker.computing_since, now);
+    worker.computing_since.reset();
+    if (done->samples == 0) return;
+    Interval& interval = at(now);
+    ++interval.iterations;
+    if ((done->worker.value() + 1) % info_.stages != 0) return;  // the last stage counts
+    interval.samples += static_cast<std::uint64_t>(done->samples);
+    samples_ += static_cast<std::uint64_t>(done->samples);
+    ++iterations_;
+  } else if (const auto* pull = event.as<event::PullAnswered>()) {
+    answered(actor, *pull, now);
+  } else if (const auto* pulled = event.as<event::PullParked>()) {
+    parked_[{pulled->worker, actor}] = now;
+    parked(*pulled, now);
+  } else if (const auto* update = event.as<event::BucketApplied>()) {
+    if (update->samples == 0) return;
+    Interval& interval = at(now);
+    ++interval.updates;
+    interval.contributing[update->worker.value()] = true;
+  } else if (const auto* moved = event.as<event::ClockMoved>()) {
+    std::int64_t& clock = workers_[moved->worker.value()].clock;
+    clock = std::max(clock, moved->clock.value());
+  } else if (const auto* operation = event.as<event::StageComputed>()) {
+    stage_computed(*operation, now);
+  } else {
+    membership(event, now);
+  }
+}
+
+void RunHistory::membership(const Event& event, double now) {
+  if (const auto* admitted = event.as<event::Admitted>()) {
+    WorkerState& worker = workers_[admitted->worker.value()];
+    const bool is_back = std::exchange(worker.was_evicted, false);
+    const bool is_new = !worker.alive && admitted->worker.value() % info_.stages == 0;
+    worker.clock = std::max(worker.clock, admitted->iteration.value());
+    set_alive(admitted->worker, 1, true, now);
+    if (is_new && is_back)
+      mark(now, "returned", concat("worker ", admitted->worker, " has returned"));
+    else if (is_new && has_begun_)
+      mark(now, "joined", concat("worker ", admitted->worker, " has joined"));
+  } else if (const auto* evicted = event.as<event::Evicted>()) {
+    set_alive(evicted->worker, info_.stages, false, now);
+    for (std::uint32_t i = 0; i < info_.stages && evicted->worker.value() + i < info_.workers; ++i)
+      workers_[evicted->worker.value() + i].was_evicted = true;
+    mark(now, "evicted", concat("worker ", evicted->worker, " was evicted"));
+  } else if (const auto* left = event.as<event::Left>()) {
+    const std::uint32_t lead = left->worker.value() - left->worker.value() % info_.stages;
+    set_alive(WorkerId(lead), info_.stages, false, now);
+  } else if (const auto* bound = event.as<event::BoundChanged>()) {
+    bound_ = bound->staleness;
+    mark(now, "bound", concat("the staleness bound is ", bound->staleness));
+  } else if (const auto* primary = event.as<event::PrimaryLost>()) {
+    mark(now, "replica", concat("the primary of shard ", primary->shard, " was lost"));
+  } else if (const auto* standby = event.as<event::StandbyLost>()) {
+    mark(now, "replica", concat("the standby of shard ", standby->shard, " was lost"));
+  } else if (const auto* next = event.as<event::StandbyTookOver>()) {
+    mark(now, "replica", concat("the standby of shard ", next->shard, " has taken over"));
+  } else if (const auto* written = event.as<event::CheckpointWritten>()) {
+    mark(now, "checkpoint", concat("checkpoint ", written->number, " was written"));
+  }
+}
+
+void RunHistory::set_alive(WorkerId first, std::uint32_t count, bool alive, double now) {
+  for (std::uint32_t i = first.value(); i < first.value() + count && i < info_.workers; ++i) {
+    if (workers_[i].alive == alive) continue;
+    workers_[i].alive = alive;
+    alive_ += alive ? 1 : -1;
+    if (alive) continue;
+    workers_[i].computing_since.reset();
+    parked_.erase(parked_.lower_bound({WorkerId(i), Address{}}),
+                  parked_.lower_bound({WorkerId(i + 1), Address{}}));
+  }
+  at(now).alive = alive_;
+}
+
+void RunHistory::answered(Address shard, const event::PullAnswered& pull, double now) {
+  parked_.erase({pull.worker, shard});
+  const std::int32_t lead = lead_of(pull);
+  const std::size_t row = row_of(pull.worker.value());
+  const std::size_t bin = std::min<std::size_t>(static_cast<std::size_t>(lead), kLeads - 1);
+  Interval& interval = at(now);
+  ++interval.leads[bin];
+  interval.lead[row] = std::max(interval.lead[row], lead);
+  ++leads_by_row_[row][bin];
+  if (shard.index < leads_by_shard_.size()) ++leads_by_shard_[shard.index][bin];
+}
+
+void RunHistory::parked(const event::PullParked& pull, double now) {
+  const std::int32_t lead = lead_of(pull);
+  const std::size_t row = row_of(pull.worker.value());
+  Interval& interval = at(now);
+  ++interval.parked[row];
+  interval.lead[row] = std::max(interval.lead[row], lead);
+}
+
+void RunHistory::add_cause(const blame::Cause& cause, double seconds) {
+  causes_[cause] += seconds;
+  wait_ += seconds;
+  if (!cause_index_.try_emplace(cause, known_causes_.size()).second) return;
+  known_causes_.push_back(cause);
+  known_causes_changed_ = revision_;
+}
+
+void RunHistory::waited(std::size_t worker, const blame::Cause& cause, double begin, double end) {
+  const double seconds = end - begin;
+  add_cause(cause, seconds);
+  intervals_.spread(begin, end, revision_, [&](Interval& interval, double share) {
+    interval.waits[{row_of(worker), cause}] += share * seconds;
+    interval.trim();
+  });
+}
+
+void RunHistory::computed(double begin, double end) {
+  compute_ += end - begin;
+  intervals_.spread(begin, end, revision_, [&](Interval& interval, double share) {
+    interval.compute += share * (end - begin);
+  });
+}
+
+void RunHistory::stage_computed(const event::StageComputed& operation, double now) {
+  if (operation.computed.ns == 0) return;  // the second event of a backward in one piece
+  computed(now - operation.computed.seconds(), now);
+  auto& sum =
+      workers_[operation.worker.value()].operations[static_cast<std::size_t>(operation.operation)];
+  sum.seconds += operation.computed.seconds();
+  ++sum.count;
+  operations_.push_back({operation, now});
+  if (operations_.size() > kMostOperations) operations_.pop_front();
+  operations_changed_ = revision_;
+}
+
+// ---- reports of the monitor ----
+
+void RunHistory::progress(const Progress& progress) {
+  ++revision_;
+  const double now = (progress.now - Instant()).seconds();
+  now_ = std::max(now_, now);
+  Interval& interval = at(now);
+  interval.push_bytes += progress.push_bytes - std::min(latest_.push_bytes, progress.push_bytes);
+  interval.pull_bytes += progress.pull_bytes - std::min(latest_.pull_bytes, progress.pull_bytes);
+  if (!info_.has_events) {
+    interval.alive = progress.live_workers;
+    interval.iterations += progress.iterations - std::min(latest_.iterations, progress.iterations);
+    interval.samples += progress.samples - std::min(latest_.samples, progress.samples);
+  }
+  if (info_.has_losses && std::isfinite(progress.train_loss)) {
+    add_point(train_,
+              {now, progress.samples_trained, progress.train_loss, progress.train_accuracy});
+    curves_changed_ = revision_;
+  }
+  latest_ = progress;
+}
+
+void RunHistory::evaluated(const EvaluationResult& result) {
+  ++revision_;
+  const double now = (result.now - Instant()).seconds();
+  now_ = std::max(now_, now);
+  if (!result.error.empty()) return mark(now, "evaluated", "evaluation failed: " + result.error);
+  if (!info_.has_losses) return;
+  add_point(test_, {now, result.samples_trained, result.loss, result.accuracy});
+  curves_changed_ = revision_;
+}
+
+void RunHistory::add_point(std::vector<CurvePoint>& curve, const CurvePoint& point) {
+  curve.push_back(point);
+  if (curve.size() <= kMostPoints) return;
+  // Halves the curve: keeps every second point and the last one.
+  std::vector<CurvePoint> half;
+  for (std::size_t i = 0; i < curve.size(); i += 2) half.push_back(curve[i]);
+  if (curve.size() % 2 == 0) half.push_back(curve.back());
+  curve = std::move(half);
+}
+
+void RunHistory::mark(double seconds, std::string kind, std::string text) {
+  marks_changed_ = ++revision_;
+  now_ = std::max(now_, seconds);
+  // The first and the latest marks stay.
+  if (marks_.size() == kMostMarks) marks_.erase(marks_.begin() + kMostMarks / 2);
+  marks_.push_back({seconds, std::move(kind), std::move(text)});
+}
+
+void RunHistory::explain_eviction(WorkerId worker, const std::string& reason) {
+  const std::string text = concat("worker ", worker, " was evicted");
+  const auto found = std::find_if(marks_.rbegin(), marks_.rend(),
+                                  [&](const Mark& mark) { return mark.text == text; });
+  if (found == marks_.rend()) return mark(now_, "evicted", concat(text, ": ", reason));
+  found->text += ": " + reason;
+  marks_changed_ = ++revision_;
+}
+
+void RunHistory::ended(double seconds, std::string reason, std::string text) {
+  mark(seconds, "end", text.empty() ? reason : concat(reason, ": ", text));
+  parked_.clear();
+  end_ = End{std::move(reason), std::move(text)};
+}
+
+void RunHistory::set_waits(const std::map<blame::Cause, double>& causes, double compute) {
+  ++revision_;
+  compute_ = compute;
+  wait_ = 0;
+  causes_.clear();
+  for (const auto& [cause, seconds] : causes) add_cause(cause, seconds);
+}
+
+// ---- queries ----
+
+std::vector<ParkedPull> RunHistory::parked() const {
+  std::map<WorkerId, double> since;  // the first shard that has parked it
+  for (const auto& [key, seconds] : parked_) {
+    const auto [found, is_new] = since.try_emplace(key.first, seconds);
+    if (!is_new) found->second = std::min(found->second, seconds);
+  }
+  std::vector<ParkedPull> pulls;
+  for (const auto& [worker, seconds] : since) pulls.push_back({worker, seconds});
+  std::ranges::stable_sort(pulls, {}, &ParkedPull::since);
+  return pulls;
+}
+
+WorkerId RunHistory::slowest() const {
+  std::size_t slowest = 0;
+  bool found = false;
+  for (std::size_t worker = 0; worker < workers_.size(); ++worker) {
+    if (!workers_[worker].alive) continue;
+    if (!found || workers_[worker].clock < workers_[slowest].clock) slowest = worker;
+    found = true;
+  }
+  return WorkerId(static_cast<std::uint32_t>(slowest));
+}
+
+std::vector<double> RunHistory::slowness() const {
+  const std::size_t stages = info_.stages, pipelines = info_.workers / stages;
+  std::vector<double> ratios(info_.workers, 0);
+  std::vector<int> kinds(info_.workers, 0);
+  for (std::size_t kind = 0; kind < 3; ++kind) {
+    const auto mean = [&](std::size_t worker) {
+      const auto& sum = workers_[worker].operations[kind];
+      return sum.count == 0 ? 0 : sum.seconds / static_cast<double>(sum.count);
+    };
+    // The peers of a worker: its stage in all pipelines, or all stages of the only pipeline.
+    for (std::size_t first = 0; first < (pipelines > 1 ? stages : 1); ++first) {
+      std::vector<double> means;
+      for (std::size_t worker = first; worker<info_.workers; worker += pipelines> 1 ? stages : 1)
+        if (mean(worker) > 0) means.push_back(mean(worker));
+      if (means.empty()) continue;
+      const auto middle = means.begin() + static_cast<std::ptrdiff_t>((means.size() - 1) / 2);
+      std::ranges::nth_element(means, middle);
+      const double median = *middle;
+      for (std::size_t worker = first; worker<info_.workers; worker += pipelines> 1 ? stages : 1) {
+        if (mean(worker) <= 0) continue;
+        ratios[worker] += mean(worker) / median;
+        ++kinds[worker];
+      }
+    }
+  }
+  for (std::size_t worker = 0; worker < ratios.size(); ++worker)
+    if (kinds[worker] > 0) ratios[worker] /= kinds[worker];
+  return ratios;
+}
+
+}  // namespace leeway::dashboard
