@@ -1,10 +1,13 @@
 #include "blame/timeline.hpp"
 
+#include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
+#include <vector>
 
 #include "blame/wait_follower.hpp"
 #include "core/text.hpp"
@@ -16,27 +19,38 @@ namespace {
 
 using OrderedJson = nlohmann::ordered_json;
 
-constexpr double kMicroseconds = 1e6;  // the unit of the format
-/// Updates and answers are moments; flows need slices.
-constexpr double kMoment = 1;  // us
+/// Updates are moments, but flows need slices.
+constexpr Duration kMoment = nanoseconds(100);
+/// Perfetto shows a thread with the number of its process as the main one; no track has this
+/// number.
+constexpr std::size_t kProcess = 1;
+
+Instant instant_of(double seconds) {
+  return {std::llround(seconds * 1e9)};
+}
+
+/// Nanoseconds in the format's unit. The quotient has the shortest text with three decimals, which
+/// readers convert back to the same nanoseconds.
+double microseconds_of(std::int64_t ns) {
+  return static_cast<double>(ns) / 1e3;
+}
 
 class Timeline {
  public:
   explicit Timeline(std::ostream& out)
       : out_(out), waits_([this](std::size_t worker, const Cause& cause, double begin, double end) {
-          slice(concat("worker ", worker), concat("waits for ", name_of(cause)),
-                kMicroseconds * begin, kMicroseconds * end, "wait", {});
+          slice(concat("worker ", worker), concat("waits for ", name_of(cause)), instant_of(begin),
+                instant_of(end), "wait", {});
         }) {
     out_ << "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n";
   }
 
   void handle(const EventRecord& record) {
-    const auto& [address, at, event] = record;
-    waits_.handle(address, at, event);
+    const auto& [address, now, event] = record;
+    waits_.handle(address, now, event);
     const std::string actor = concat(address);
-    const double now = (at - Instant()).seconds() * kMicroseconds;
     if (const auto* step = event.as<event::StepStarted>()) {
-      step_started(*step, actor, now);
+      started_[actor] = {now, step->iteration, {}};
     } else if (const auto* done = event.as<event::StepFinished>()) {
       step_finished(*done, actor, now);
     } else if (const auto* operation = event.as<event::StageComputed>()) {
@@ -52,7 +66,7 @@ class Timeline {
       applied(*update, actor, now);
     } else if (!event.as<event::ClockMoved>() && !event.as<event::BucketRepeated>() &&
                !event.as<event::GradientEncoded>()) {
-      auto json = OrderedJson::parse(event_line(address, at, event));
+      auto json = OrderedJson::parse(event_line(address, now, event));
       const OrderedJson name = json.at("event");
       for (const char* known : {"ns", "actor", "event"}) json.erase(known);
       write({{"name", name}, {"ph", "i"}, {"s", "t"}, {"args", json}}, actor, now);
@@ -60,17 +74,19 @@ class Timeline {
   }
 
   std::size_t finish() {
+    write_line(
+        {{"name", "process_name"}, {"ph", "M"}, {"pid", kProcess}, {"args", {{"name", "leeway"}}}});
     for (const auto& [actor, track] : tracks_) {
       write_line({{"name", "thread_name"},
                   {"ph", "M"},
-                  {"pid", 1},
+                  {"pid", kProcess},
                   {"tid", track},
                   {"args", {{"name", actor}}}});
       write_line({{"name", "thread_sort_index"},
                   {"ph", "M"},
-                  {"pid", 1},
+                  {"pid", kProcess},
                   {"tid", track},
-                  {"args", {{"sort_index", sort_index(actor)}}}});
+                  {"args", {{"sort_index", track}}}});
     }
     out_ << "\n]}\n";
     return count_;
@@ -79,88 +95,102 @@ class Timeline {
  private:
   using Pull = std::pair<WorkerId, Iteration>;
   using PullAtShard = std::pair<std::string, Pull>;
+  using UpdateAtShard = std::pair<std::string, Instant>;
   struct Started {
-    double at = 0;
+    Instant at;
     Iteration iteration;
+    std::vector<UpdateAtShard> updates;  // by its pushes, so far
   };
 
-  void step_started(const event::StepStarted& step, const std::string& actor, double now) {
-    const Pull pull{step.worker, step.iteration};
-    started_[actor] = {now, pull.second};
-    const auto released = released_.find(pull);
-    if (released == released_.end()) return;
-    const auto& [shard, update] = released->second;
-    flow("releases", shard, update, actor, now);
-    released_.erase(released);
+  void step_finished(const event::StepFinished& step, const std::string& actor, Instant now) {
+    const auto started = started_.extract(actor);
+    if (!started || stages_.contains(actor)) return;  // a stage's operations are its slices
+    const auto& [at, iteration, updates] = started.mapped();
+    const Instant begin = slice(actor, concat("iteration ", iteration), at, now, "compute",
+                                {{"samples", step.samples}});
+    computed({step.worker, iteration}, actor, begin);
+    for (const auto& [shard, update] : updates) flow("push", actor, begin, shard, update);
   }
 
-  void step_finished(const event::StepFinished& step, const std::string& actor, double now) {
-    const auto started = started_.find(actor);
-    if (started == started_.end()) return;
-    const auto [at, iteration] = started->second;
-    // Operations show when a stage computes.
-    if (!stages_.contains(actor))
-      slice(actor, concat("iteration ", iteration), at, now, "compute",
-            {{"samples", step.samples}});
-    computed_[{step.worker, iteration}] = {at, iteration};
-    started_.erase(started);
-  }
-
-  void stage_computed(const event::StageComputed& operation, const std::string& actor, double now) {
+  void stage_computed(const event::StageComputed& operation, const std::string& actor,
+                      Instant now) {
     stages_.insert(actor);
     if (operation.computed.ns == 0) return;  // the second event of a backward in one piece
-    slice(actor, concat(name_of(operation.operation), " of micro-batch ", operation.micro_batch),
-          now - operation.computed.seconds() * kMicroseconds, now, "compute",
-          {{"iteration", operation.iteration.value()}, {"chunk", operation.chunk}});
+    const Instant begin = slice(
+        actor, concat(name_of(operation.operation), " of micro-batch ", operation.micro_batch),
+        {now.ns - operation.computed.ns}, now, "compute",
+        {{"iteration", operation.iteration.value()}, {"chunk", operation.chunk}});
+    computed({operation.worker, operation.iteration}, actor, begin);
   }
 
-  void answered(const event::PullAnswered& pull, const std::string& actor, double now) {
+  /// A slice of an iteration has been written. The first one ends the flow from the update that let
+  /// the iteration begin.
+  void computed(const Pull& pull, const std::string& actor, Instant begin) {
+    computed_[pull] = begin;
+    const auto released = released_.extract(pull);
+    if (!released) return;
+    const auto& [shard, update] = released.mapped();
+    flow("releases", shard, update, actor, begin);
+  }
+
+  void answered(const event::PullAnswered& pull, const std::string& actor, Instant now) {
     const auto parked = parked_.find({actor, {pull.worker, pull.iteration}});
     if (parked == parked_.end()) return;
-    // Parked pulls overlap, so they are asynchronous events beside the shard's track.
-    const OrderedJson id = next_id_++;
-    const OrderedJson name = concat("parked pull of worker ", pull.worker);
+    // Parked pulls overlap, so they are asynchronous events beside the shard's track. Readers do
+    // not show its name with them.
+    const OrderedJson id{{"local", next_id_++}};
+    const OrderedJson name = concat("parked pull of worker ", pull.worker, " at ", actor);
     const OrderedJson arguments{{"iteration", pull.iteration.value()}};
-    write({{"name", name}, {"cat", "parked"}, {"ph", "b"}, {"id", id}, {"args", arguments}}, actor,
+    write({{"name", name}, {"cat", "parked"}, {"ph", "b"}, {"id2", id}, {"args", arguments}}, actor,
           parked->second);
-    write({{"name", name}, {"cat", "parked"}, {"ph", "e"}, {"id", id}}, actor, now);
+    write({{"name", name}, {"cat", "parked"}, {"ph", "e"}, {"id2", id}}, actor, now);
     parked_.erase(parked);
   }
 
-  void applied(const event::BucketApplied& update, const std::string& actor, double now) {
-    const WorkerId worker = update.worker;
-    const Iteration iteration = update.iteration;
-    slice(actor, concat("update by worker ", worker), now, now + kMoment, "update",
-          {{"iteration", iteration.value()}, {"bucket", update.bucket}});
-    last_update_[actor] = now;
-    // Pushes leave during the iteration, which may not have ended yet.
-    const std::string from = concat("worker ", worker);
-    if (const auto running = started_.find(from);
-        running != started_.end() && running->second.iteration == iteration)
-      flow("push", from, running->second.at, actor, now);
-    else if (const auto computed = computed_.find({worker, iteration}); computed != computed_.end())
-      flow("push", from, computed->second.at, actor, now);
+  void applied(const event::BucketApplied& update, const std::string& actor, Instant now) {
+    const Pull pull{update.worker, update.iteration};
+    const Instant begin =
+        slice(actor, concat("update by worker ", pull.first), now, now + kMoment, "update",
+              {{"iteration", pull.second.value()}, {"bucket", update.bucket}});
+    last_update_[actor] = begin;
+    const std::string from = concat("worker ", pull.first);
+    // Pushes leave during the iteration, which may not have ended yet. Those of a stage leave after
+    // operations.
+    const auto running = started_.find(from);
+    if (running != started_.end() && running->second.iteration == pull.second &&
+        !stages_.contains(from))
+      running->second.updates.emplace_back(actor, begin);
+    else if (const auto computed = computed_.find(pull); computed != computed_.end())
+      flow("push", from, computed->second, actor, begin);
   }
 
-  void slice(const std::string& actor, const std::string& name, double begin, double end,
-             const char* category, OrderedJson arguments) {
-    OrderedJson json{{"name", name}, {"cat", category}, {"ph", "X"}, {"dur", end - begin}};
+  /// Returns where the slice begins: not before the previous slice of the actor has ended. A wait
+  /// and the event before it are measured by different readings of the clock, updates may be closer
+  /// than kMoment, and readers drop a slice that overlaps another one.
+  Instant slice(const std::string& actor, const std::string& name, Instant begin, Instant end,
+                const char* category, OrderedJson arguments) {
+    Instant& last = ends_[actor];
+    begin = std::max(begin, last);
+    end = last = std::max(end, begin + nanoseconds(1));
+    OrderedJson json{
+        {"name", name}, {"cat", category}, {"ph", "X"}, {"dur", microseconds_of((end - begin).ns)}};
     if (!arguments.empty()) json["args"] = std::move(arguments);
     write(std::move(json), actor, begin);
+    return begin;
   }
 
   /// From the slice of `from` that contains `begin` to the slice of `to` that contains `end`.
-  void flow(const char* name, const std::string& from, double begin, const std::string& to,
-            double end) {
+  void flow(const char* name, const std::string& from, Instant begin, const std::string& to,
+            Instant end) {
     const OrderedJson id = next_id_++;
     write({{"name", name}, {"cat", "flow"}, {"ph", "s"}, {"id", id}}, from, begin);
     write({{"name", name}, {"cat", "flow"}, {"ph", "f"}, {"bp", "e"}, {"id", id}}, to, end);
   }
 
-  void write(OrderedJson json, const std::string& actor, double at) {
-    json["pid"] = 1;
-    json["tid"] = tracks_.try_emplace(actor, tracks_.size() + 1).first->second;
-    json["ts"] = at;
+  void write(OrderedJson json, const std::string& actor, Instant at) {
+    json["pid"] = kProcess;
+    json["tid"] = tracks_.try_emplace(actor, track_of(actor)).first->second;
+    json["ts"] = microseconds_of(at.ns);
     ++count_;
     write_line(json);
   }
@@ -169,27 +199,31 @@ class Timeline {
     out_ << json.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
   }
 
-  /// Scheduler and monitor first, then shards, then workers.
-  static std::size_t sort_index(const std::string& actor) {
+  /// The number of an actor's track. Perfetto sorts tracks by their numbers: scheduler and monitor,
+  /// then shards, standbys and workers.
+  static std::size_t track_of(const std::string& actor) {
     std::size_t number = 0;
     const auto space = actor.find(' ');
     if (space != std::string::npos)
       std::from_chars(actor.data() + space + 1, actor.data() + actor.size(), number);
-    constexpr std::size_t kMost = 1'000'000;
-    return number + (actor.starts_with("worker")  ? 2 * kMost
-                     : actor.starts_with("shard") ? kMost
-                                                  : 0);
+    constexpr std::size_t kMost = 100'000;
+    const auto is = [&](RoleKind kind) { return actor.starts_with(name_of(kind)); };
+    if (is(RoleKind::worker)) return 3 * kMost + number;
+    if (is(RoleKind::standby)) return 2 * kMost + number;
+    if (is(RoleKind::shard)) return kMost + number;
+    return kProcess + (is(RoleKind::scheduler) ? 1 : is(RoleKind::monitor) ? 2 : 3);
   }
 
   std::ostream& out_;
   WaitFollower waits_;
   std::map<std::string, std::size_t> tracks_;  // by actor
   std::map<std::string, Started> started_;     // by worker: its iteration
-  std::map<Pull, Started> computed_;           // iterations that have ended
+  std::map<std::string, Instant> ends_;        // by actor: of its last slice
+  std::map<Pull, Instant> computed_;           // by iteration: where its last slice begins
   std::set<std::string> stages_;               // actors that compute operations
-  std::map<PullAtShard, double> parked_;
-  std::map<std::string, double> last_update_;                // by shard
-  std::map<Pull, std::pair<std::string, double>> released_;  // by which shard's update
+  std::map<PullAtShard, Instant> parked_;
+  std::map<std::string, Instant> last_update_;  // by shard
+  std::map<Pull, UpdateAtShard> released_;      // by which update
   std::uint64_t next_id_ = 1;
   std::size_t count_ = 0;
   bool has_lines_ = false;

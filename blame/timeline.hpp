@@ -5,7 +5,10 @@
 // Each actor has a track. Workers show their iterations and what they waited for between them,
 // shards the pulls that were parked and the buckets that were applied, the scheduler its leases and
 // changes of membership. Flows lead from an iteration to the updates by its pushes, and from an
-// update to the iteration that it let begin.
+// update to the iteration that it let begin. Stages show their operations instead of iterations.
+//
+// Times are exact to the nanosecond, except that a slice begins when the previous slice of its
+// track has ended, if it would overlap that.
 #include <functional>
 #include <ostream>
 #include <string>

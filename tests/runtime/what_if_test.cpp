@@ -1,6 +1,7 @@
 #include "runtime/tools/what_if.hpp"
 
 #include <catch2/catch.hpp>
+#include <cmath>
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -93,7 +94,7 @@ TEST_CASE("what-if computes real gradients on request") {
   CHECK(answer->changed.samples_per_second > answer->as_it_ran.samples_per_second);
 }
 
-TEST_CASE("a timeline has each iteration and each wait, and flows with two ends") {
+TEST_CASE("a timeline has each iteration and each wait, no overlaps, and flows with two ends") {
   const TracedRun traced(plan::Bsp{});
   std::stringstream out;
   const auto written =
@@ -103,6 +104,10 @@ TEST_CASE("a timeline has each iteration and each wait, and flows with two ends"
   std::map<std::string, std::size_t> phases;
   std::map<std::uint64_t, int> flows;
   std::set<std::string> actors;
+  std::map<std::size_t, std::int64_t> ends;  // by track: of its last slice, in ns
+  const auto nanoseconds_of = [](const nlohmann::json& us) {
+    return std::llround(us.get<double>() * 1e3);
+  };
   double waits = 0, computed = 0;
   for (const auto& event : json.at("traceEvents")) {
     const std::string phase = event.at("ph");
@@ -112,6 +117,9 @@ TEST_CASE("a timeline has each iteration and each wait, and flows with two ends"
     if (phase == "M" && event.at("name") == "thread_name")
       actors.insert(event.at("args").at("name"));
     if (phase != "X") continue;
+    std::int64_t& end = ends[event.at("tid")];
+    CHECK(nanoseconds_of(event.at("ts")) >= end);
+    end = nanoseconds_of(event.at("ts")) + nanoseconds_of(event.at("dur"));
     if (event.at("cat") == "compute") computed += event.at("dur").get<double>();
     if (event.at("cat") == "wait") waits += event.at("dur").get<double>();
   }
