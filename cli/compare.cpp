@@ -159,6 +159,8 @@ CLI::App* add_compare(CLI::App& app, CompareCommand& command) {
 
 int compare(const CompareCommand& command) {
   if (command.folders.size() < 2) return refuse({"give the folders of two or more runs"});
+  if (!command.out.empty() && !command.out.ends_with(".svg"))
+    return refuse({concat("--out: \"", command.out, "\" is no SVG file; give curves.svg")});
   std::vector<ComparedRun> runs;
   for (const std::string& folder : command.folders) {
     auto run = read_run(folder);
@@ -169,8 +171,16 @@ int compare(const CompareCommand& command) {
   std::vector<std::string> names{""};
   for (const ComparedRun& run : runs) names.push_back(run.name);
   if (command.json) {
+    OrderedJson figures = OrderedJson::array();
+    for (const ComparedRun& run : runs) {
+      OrderedJson result(run.result);
+      for (const char* list : {"workers", "waits", "evaluations", "version_lag"})
+        result.erase(list);
+      result["waiting"] = run.waiting;
+      figures.push_back(std::move(result));
+    }
     std::cout << OrderedJson{{"runs", std::vector(names.begin() + 1, names.end())},
-                             {"results", json_of(results)},
+                             {"results", figures},
                              {"settings", json_of(settings)}}
                      .dump(2)
               << '\n';

@@ -73,4 +73,13 @@ Interval& Intervals::at(double seconds, std::uint64_t revision) {
   return intervals_[index];
 }
 
+void Intervals::end_at(double seconds, std::uint64_t revision) {
+  const auto begin = [&] { return width_ * static_cast<double>(intervals_.size() - 1); };
+  while (intervals_.size() > 1 && begin() > seconds && intervals_.back().samples == 0 &&
+         intervals_.back().waits.empty() && intervals_.back().compute == 0)
+    intervals_.pop_back();
+  if (!intervals_.empty()) intervals_.back().changed = revision;
+  widened_ = revision;  // viewers receive all intervals again
+}
+
 }  // namespace leeway::dashboard

@@ -52,6 +52,9 @@ class Intervals {
   template <class Use>
   void spread(double begin, double end, std::uint64_t revision, Use&& use);
 
+  /// Drops intervals after the end of the run in which no worker computed or waited.
+  void end_at(double seconds, std::uint64_t revision);
+
   double width() const { return width_; }
   /// The revision at which the width has doubled last.
   std::uint64_t widened() const { return widened_; }

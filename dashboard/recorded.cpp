@@ -1,6 +1,7 @@
 #include "dashboard/recorded.hpp"
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -9,6 +10,7 @@
 #include "blame/run_waits.hpp"
 #include "core/text.hpp"
 #include "monitoring/event_file.hpp"
+#include "policies/consistency/consistency.hpp"
 
 namespace leeway::dashboard {
 namespace {
@@ -94,50 +96,65 @@ Progress last_progress(const Json& result, const Progress& latest) {
   return last;
 }
 
+RunInfo info_of(const Plan& plan, const std::string& policy, bool has_events) {
+  RunInfo info{.name = plan.name,
+               .kind = "recorded",
+               .policy = policy,
+               .checkers = plan.simulated ? "all checkers on" : "",
+               .workers = std::max(plan.workers, 1u),
+               .shards = std::max(plan.shards, 1u),
+               .stages = std::max(plan.pipeline.stages, 1u),
+               .batch = plan.batch,
+               .seed = plan.seed,
+               .has_losses = false,
+               .has_events = has_events};
+  const auto bound = make_consistency(plan.consistency)->largest_bound();
+  if (bound != kUnbounded) info.bound = static_cast<std::uint32_t>(bound);
+  return info;
+}
+
+/// The waits of a run without events, from its result.
+Status set_waits(RunHistory& history, const std::string& folder) {
+  const auto waits = blame::read_run_waits(folder);
+  if (!waits) return waits.error();
+  std::map<blame::Cause, double> causes;
+  for (const auto& [cause, seconds] : waits->by_cause()) causes[cause] = seconds;
+  history.set_waits(causes, waits->compute);
+  return {};
+}
+
 }  // namespace
 
 Expected<std::unique_ptr<RunHistory>> load_history(const std::string& folder, const Plan& plan,
                                                    const std::string& policy) {
   const auto events = events_path(folder);
-  std::unique_ptr<RunHistory> history;
-  Json result;
-  const auto read = blame::read_result(folder, [&](const Json& json) {
-    result = json;
-    RunInfo info{.name = json.at("name"),
-                 .kind = "recorded",
-                 .policy = policy,
-                 .checkers = plan.simulated ? "all checkers on" : "",
-                 .workers = std::max(plan.workers, 1u),
-                 .shards = std::max(plan.shards, 1u),
-                 .stages = std::max(plan.pipeline.stages, 1u),
-                 .batch = plan.batch,
-                 .seed = plan.seed,
-                 .has_accuracy = json.contains("test_accuracy"),
-                 .has_losses = json.contains("test_loss"),
-                 .has_events = bool(events)};
-    if (json.at("staleness_bound").is_number()) info.bound = json.at("staleness_bound");
-    history = std::make_unique<RunHistory>(std::move(info));
-  });
-  if (!read) return read.error();
+  const bool has_result = std::filesystem::exists(folder + "/result.json");
+  const std::vector<Json> metrics = metrics_of(folder, bool(events));
+  RunInfo info = info_of(plan, policy, bool(events));
+  for (const Json& line : metrics) {
+    info.has_losses |= line.contains("train_loss") || line.contains("test_loss");
+    info.has_accuracy |= line.contains("train_accuracy") || line.contains("test_accuracy");
+  }
+  auto history = std::make_unique<RunHistory>(std::move(info));
   if (events) {
     const auto counted = read_events(*events, [&](const EventRecord& record) {
       history->event(record.actor, record.at, record.event);
     });
     if (!counted) return counted.error();
-  } else {
-    const auto waits = blame::read_run_waits(folder);
-    if (!waits) return waits.error();
-    std::map<blame::Cause, double> causes;
-    for (const auto& [cause, seconds] : waits->by_cause()) causes[cause] = seconds;
-    history->set_waits(causes, waits->compute);
+  } else if (const auto set = set_waits(*history, folder); !set) {
+    return set.error();
   }
-  for (const Json& line : metrics_of(folder, bool(events))) add_metrics(*history, line);
-  try {
+  for (const Json& line : metrics) add_metrics(*history, line);
+  if (!has_result) {
+    history->ended(history->now(), "no result",
+                   "the run proceeds, or its program was killed; `leeway resume` continues it");
+    return history;
+  }
+  const auto read = blame::read_result(folder, [&](const Json& result) {
     history->progress(last_progress(result, history->latest()));
     history->ended(result.at("seconds"), result.at("reason"), result.at("text"));
-  } catch (const Json::exception& error) {
-    return Error{concat('"', folder, "/result.json\": ", error.what())};
-  }
+  });
+  if (!read) return read.error();
   return history;
 }
 

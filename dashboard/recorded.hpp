@@ -8,8 +8,8 @@
 
 namespace leeway::dashboard {
 
-/// `policy`: the plan's consistency policy in words. Reads result.json, metrics.jsonl and, if the
-/// run was traced, its events. Errors: a file is missing or malformed.
+/// `policy`: the plan's consistency policy in words. Reads metrics.jsonl, the events if the run was
+/// traced, and result.json. Errors: a file is malformed; both events and result are missing.
 Expected<std::unique_ptr<RunHistory>> load_history(const std::string& folder, const Plan& plan,
                                                    const std::string& policy);
 

@@ -33,9 +33,7 @@ RunHistory::RunHistory(RunInfo info)
 }
 
 std::string RunHistory::name_of_row(std::size_t row) const {
-  // The first worker of a row: the smallest with row_of(worker) == row.
-  const auto first_of = [&](std::size_t of) { return (of * info_.workers + rows() - 1) / rows(); };
-  const std::size_t first = first_of(row), last = first_of(row + 1) - 1;
+  const std::size_t first = first_of_row(row), last = first_of_row(row + 1) - 1;
   return first == last ? concat("worker ", first) : concat("workers ", first, '-', last);
 }
 
@@ -248,6 +246,11 @@ void RunHistory::explain_eviction(WorkerId worker, const std::string& reason) {
 void RunHistory::ended(double seconds, std::string reason, std::string text) {
   mark(seconds, "end", text.empty() ? reason : concat(reason, ": ", text));
   parked_.clear();
+  // The time of a run ends before its last evaluation.
+  now_ = seconds;
+  for (CurvePoint& point : test_) point.seconds = std::min(point.seconds, seconds);
+  curves_changed_ = revision_;
+  intervals_.end_at(seconds, revision_);
   end_ = End{std::move(reason), std::move(text)};
 }
 

@@ -115,6 +115,9 @@ class RunHistory {
   std::size_t row_of(std::size_t worker) const { return worker * rows() / info_.workers; }
   /// "worker 3", or "workers 48-63".
   std::string name_of_row(std::size_t row) const;
+  std::size_t size_of_row(std::size_t row) const {
+    return first_of_row(row + 1) - first_of_row(row);
+  }
   struct End {
     std::string reason, text;
   };
@@ -126,6 +129,10 @@ class RunHistory {
   std::uint64_t operations_changed() const { return operations_changed_; }
 
  private:
+  /// The first worker of a row: the smallest with row_of(worker) == row.
+  std::size_t first_of_row(std::size_t row) const {
+    return (row * info_.workers + rows() - 1) / rows();
+  }
   Interval& at(double seconds) { return intervals_.at(seconds, revision_); }
   void waited(std::size_t worker, const blame::Cause& cause, double begin, double end);
   void computed(double begin, double end);

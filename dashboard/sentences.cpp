@@ -39,18 +39,31 @@ std::string lost_sentence(const RunHistory& run) {
 std::string staleness_sentence(const RunHistory& run) {
   std::string text = run.bound() ? concat("The staleness bound is ", *run.bound(), '.')
                                  : std::string("There is no staleness bound.");
-  const Interval* latest = latest_complete(run);
-  if (!latest) return text;
-  const auto ahead = std::ranges::max_element(latest->lead);
-  const auto parked = std::accumulate(latest->parked.begin(), latest->parked.end(), 0u);
-  if (ahead != latest->lead.end() && *ahead >= 0) {
-    const auto row = static_cast<std::size_t>(ahead - latest->lead.begin());
-    text += *ahead == 0 ? concat(" All workers are level")
-                        : concat(" The largest lead over the slowest worker is ", *ahead, ", by ",
-                                 run.name_of_row(row));
-    text += concat("; ", counted(parked, "pull"), parked == 1 ? " was" : " were", " parked.");
-  }
-  return text;
+  const auto& all = run.intervals().all();
+  if (all.empty()) return text;
+  // Of the whole run at its end, else of the latest interval.
+  std::int32_t largest = -1;
+  std::size_t ahead = 0;
+  std::uint64_t parked = 0;
+  const auto look = [&](const Interval& interval) {
+    for (std::size_t row = 0; row < interval.lead.size(); ++row) {
+      parked += interval.parked[row];
+      if (interval.lead[row] <= largest) continue;
+      largest = interval.lead[row];
+      ahead = row;
+    }
+  };
+  if (run.end())
+    std::ranges::for_each(all, look);
+  else
+    look(*latest_complete(run));
+  if (largest < 0) return text;
+  text += largest == 0
+              ? concat(" All workers are level")
+              : concat(" The largest lead over the slowest worker ", run.end() ? "was " : "is ",
+                       largest, ", by ", run.name_of_row(ahead));
+  return concat(text, "; ", counted(parked, "pull"), parked == 1 ? " was" : " were", " parked",
+                run.end() ? "." : " in the latest interval.");
 }
 
 std::string blocked_sentence(const RunHistory& run) {

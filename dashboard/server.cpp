@@ -282,6 +282,12 @@ Expected<std::unique_ptr<Server>> Server::open(const ServerOptions& options, Pag
   return server;
 }
 
+void Server::finish() {
+  constexpr int kMostWaits = 100;
+  constexpr std::chrono::milliseconds kWait(10);
+  for (int i = 0; i < kMostWaits && http_->viewers > 0; ++i) std::this_thread::sleep_for(kWait);
+}
+
 Server::~Server() {
   {
     std::unique_lock lock(http_->in_use);

@@ -44,6 +44,9 @@ class Server {
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
 
+  /// Call at the end of the run: waits, for a second at most, until all viewers have received it.
+  void finish();
+
   /// With the token.
   const std::string& url() const { return url_; }
 

@@ -42,7 +42,7 @@ const char* kind_of(const blame::Cause& cause) {
 OrderedJson json_of(const RunInfo& info, const RunHistory& run) {
   OrderedJson rows = OrderedJson::array();
   for (std::size_t row = 0; row < run.rows(); ++row)
-    rows.push_back({{"name", run.name_of_row(row)}});
+    rows.push_back({{"name", run.name_of_row(row)}, {"workers", run.size_of_row(row)}});
   return {{"name", info.name},
           {"kind", info.kind},
           {"policy", info.policy},

@@ -15,14 +15,18 @@ using Json = nlohmann::json;
 
 constexpr std::size_t kNameWidth = 16, kBarWidth = 30, kMostCauses = 4;
 
-/// UTF-8 text without control characters, cut or filled to `width` characters.
+bool begins_character(char byte) {
+  return (static_cast<unsigned char>(byte) & 0xc0) != 0x80;
+}
+
+/// UTF-8 text without control characters, filled to `width` characters, or cut and ended by "…".
 std::string cell(const std::string& text, std::size_t width) {
+  const auto all = static_cast<std::size_t>(std::ranges::count_if(text, begins_character));
   std::string out;
   std::size_t count = 0;
   for (const char one : text) {
-    const bool begins = (static_cast<unsigned char>(one) & 0xc0) != 0x80;
-    if (begins && count == width) break;
-    count += begins;
+    if (begins_character(one) && all > width && count + 1 == width) return out + "…";
+    count += begins_character(one);
     out += static_cast<unsigned char>(one) < 0x20 || one == 0x7f ? '?' : one;
   }
   return out + std::string(width - count, ' ');
@@ -89,27 +93,34 @@ void add_causes(Screen& screen, const Json& state) {
   screen.line("");
 }
 
-/// A row of the staleness map: the leads of the latest intervals, and the share of time waited.
+/// The share of its time that each row has waited: in the whole run if it has ended, else in the
+/// latest intervals, of which it also shows the leads.
 void add_workers(Screen& screen, const Json& state, std::size_t columns) {
   const Json& rows = state.at("run").at("rows");
   const Json& list = state.at("intervals").at("list");
+  if (!state.at("run").at("has_events").get<bool>())
+    return screen.line("The run was not traced: run with --trace to see its workers.");
+  const bool has_ended = !state.at("ended").is_null();
   const std::size_t width = columns - std::min(columns, kNameWidth + 20);
   const std::size_t shown = std::min<std::size_t>(list.size(), width);
+  const std::size_t counted_from = has_ended ? 0 : list.size() - shown;
   int largest = state.at("bound").is_number() ? state.at("bound").get<int>() : 0;
   std::vector<double> waited(rows.size(), 0);
-  for (std::size_t i = list.size() - shown; i < list.size(); ++i) {
+  for (std::size_t i = 0; i < list.size(); ++i) {
     for (const int lead : list[i].at("lead")) largest = std::max(largest, lead);
     for (const Json& wait : list[i].at("waits"))
-      waited.at(wait.at(0).get<std::size_t>()) += wait.at(2).get<double>();
+      if (i >= counted_from) waited.at(wait.at(0).get<std::size_t>()) += wait.at(2).get<double>();
   }
-  const double span = std::max(state.at("width").get<double>() * static_cast<double>(shown), 1e-9);
-  const double per_row =
-      state.at("run").at("workers").get<double>() / static_cast<double>(rows.size());
-  screen.line(concat(cell("lead, 0 to " + concat(largest), kNameWidth), "   waited   in the last ",
-                     duration(span)));
+  const double per_interval = state.at("width");
+  const double span =
+      std::max(per_interval * static_cast<double>(list.size() - counted_from), 1e-9);
+  screen.line(concat(cell("lead, 0 to " + concat(largest), kNameWidth), "   waited   ",
+                     has_ended ? "in the whole run; leads of the last " : "in the last ",
+                     duration(per_interval * static_cast<double>(shown))));
   for (std::size_t row = 0; row < rows.size() && screen.left() > 1; ++row) {
+    const double time = span * rows[row].at("workers").get<double>();
     std::string line = concat("  ", cell(rows[row].at("name"), kNameWidth), ' ',
-                              cell(percent(std::min(waited[row] / (span * per_row), 1.0)), 8), ' ');
+                              cell(percent(std::min(waited[row] / time, 1.0)), 8), ' ');
     for (std::size_t i = list.size() - shown; i < list.size(); ++i) {
       const int lead = list[i].at("lead").at(row);
       line += spark(lead < 0 ? -1 : static_cast<double>(lead) / std::max(largest, 1));

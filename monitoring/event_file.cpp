@@ -212,6 +212,10 @@ void EventFile::write(const EventBlock& block) {
 Expected<std::string> events_path(const std::string& folder) {
   std::string path = folder + "/events.bin";
   if (std::filesystem::exists(path)) return path;
+  if (!std::filesystem::is_directory(folder))
+    return Error{concat("no folder \"", folder,
+                        "\"; give the folder of a run, such as "
+                        "runs/fashion-mlp-20261127-120000")};
   return Error{concat("no file \"", path, "\"; run the program with --trace")};
 }
 

@@ -123,6 +123,7 @@ std::vector<Audience*> RunOutputs::audience() {
 
 void RunOutputs::finish(const std::string& error) {
   if (feed_ && !error.empty()) feed_->failed(error);
+  if (page_) page_->finish();
   if (events_) events_->finish();
   if (event_lines_) event_lines_->finish();
   if (messages_) messages_written_ = messages_->finish();

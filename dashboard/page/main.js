@@ -78,11 +78,14 @@
     source.addEventListener('change', (event) => {
       if (run.state) receive(run.applyChange(JSON.parse(event.data)));
     });
-    source.onerror = () => {
+    source.onerror = async () => {
       if (run.state?.ended) return;
       header.connection('lost', 'connection lost, retrying');
       // EventSource retries by itself, except after an answer that is no event stream.
-      if (source.readyState === EventSource.CLOSED) setTimeout(connect, retryAfter);
+      if (source.readyState !== EventSource.CLOSED) return;
+      const answer = await fetch(Leeway.address('state')).catch(() => null);
+      if (answer?.status === 403) header.connection('lost', await answer.text());
+      else setTimeout(connect, retryAfter);
     };
   }
 

@@ -48,11 +48,19 @@
     if (!result) {
       cards.say(view, canPredict
         ? 'Other bounds and the run without its slowest worker can be predicted.'
-        : 'No prediction: that needs a recorded run with --trace (leeway what-if RUN).');
+        : reason(state.run));
       return;
     }
     cards.say(view, result.sentence);
     fill(view, result.rows);
+  }
+
+  // Why the page has no predictions.
+  function reason({kind, stages, has_events: hasEvents}) {
+    if (stages > 1) return 'No prediction: stages of pipelines are not replayed.';
+    if (kind !== 'recorded') return 'No prediction during a run: see leeway view RUN afterwards.';
+    if (!hasEvents) return 'No prediction: the run was recorded without --trace.';
+    return 'No prediction: the report was written without --predict.';
   }
 
   // A bar from the run as it was (100%) beside each name.

@@ -71,6 +71,15 @@ TEST_CASE("when the run is longer, neighbours are merged") {
   CHECK(merged.changed == 2);
 }
 
+TEST_CASE("intervals without work after the end of the run are dropped") {
+  Intervals intervals(1, 1);
+  intervals.at(0.05, 1).samples = 1;
+  intervals.at(0.1, 2);
+  intervals.end_at(0.0401, 3);
+  CHECK(intervals.all().size() == 51);
+  CHECK(intervals.widened() == 3);
+}
+
 TEST_CASE("an interval keeps the longest waits, and the sum of all") {
   Interval interval;
   double sum = 0;
