@@ -24,6 +24,17 @@ namespace {
 
 constexpr int kInterrupted = 130;
 
+template <std::size_t... kIndex>
+std::vector<std::string> names_of(std::index_sequence<kIndex...>) {
+  return {std::string(name_of(Event(std::variant_alternative_t<kIndex, Event::variant>())))...};
+}
+/// "step_started", ...
+std::vector<std::string> event_kinds() {
+  auto names = names_of(std::make_index_sequence<std::variant_size_v<Event::variant>>());
+  for (std::string& name : names) std::ranges::replace(name, ' ', '_');
+  return names;
+}
+
 std::string events_note(const std::string& folder) {
   return events_path(folder)
              ? std::string()
@@ -116,6 +127,10 @@ int events(const EventsCommand& command) {
   const auto instant = [](double seconds) {
     return Instant{static_cast<std::int64_t>(std::min(seconds, 9e9) * 1e9)};
   };
+  if (const auto known = event_kinds();
+      !command.kind.empty() && std::ranges::find(known, command.kind) == known.end())
+    return refuse(
+        {concat("--kind: \"", command.kind, "\" is no event", suggest(command.kind, known))});
   std::string kind = command.kind;
   std::ranges::replace(kind, '_', ' ');
   std::uint64_t printed = 0;

@@ -99,6 +99,7 @@
     cards.addLegend(view, [['line-train', 'train', 'line'], ['line-test', 'test', 'dot'],
                            ['danger', 'evicted, fault', 'down'],
                            ['good', 'joined, returned', 'down'],
+                           ['bound', 'bound changed', 'down'], ['ink', 'end', 'down'],
                            ['muted', 'checkpoint', 'tick']]);
   }
 

@@ -137,7 +137,8 @@
     ctx.fillStyle = colours.colour('muted');
     ctx.textAlign = 'center';
     ctx.fillText('0', left + cell / 2, 25);
-    const limit = bound === null ? `${end} (no bound)` : `${end} = bound`;
+    const limit = bound === null ? `${end} (no bound)`
+      : bound === end ? `${end} = bound` : `${end}, bound ${bound}`;
     ctx.fillText(limit, Math.max(right - cell / 2, left + 60), 25);
     ctx.fillStyle = colours.colour('parked');
     ctx.fillRect(right + 22, 9, 16, 4);
