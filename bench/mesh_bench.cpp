@@ -14,7 +14,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <mutex>
 #include <numeric>
@@ -23,6 +22,7 @@
 #include "bench/child.hpp"
 #include "bench/inbox.hpp"
 #include "bench/plain_tcp.hpp"
+#include "core/memory.hpp"
 #include "transport/certificates.hpp"
 #include "transport/mesh.hpp"
 
@@ -233,10 +233,7 @@ std::filesystem::path new_tls_folder() {
 }
 
 double resident_mib() {
-  std::ifstream in("/proc/self/statm");
-  double total = 0, resident = 0;
-  in >> total >> resident;
-  return resident * static_cast<double>(sysconf(_SC_PAGESIZE)) / (1 << 20);
+  return static_cast<double>(resident_bytes()) / (1 << 20);
 }
 
 void print_row(const std::string& name, std::vector<double> values, double plain) {

@@ -18,10 +18,10 @@
 #include <algorithm>
 #include <cstdio>
 #include <ctime>
-#include <fstream>
 #include <optional>
 #include <vector>
 
+#include "core/memory.hpp"
 #include "runtime/flags/values.hpp"
 #include "runtime/models.hpp"
 #include "sim/cluster/simulation.hpp"
@@ -68,17 +68,10 @@ double cpu_seconds() {
   return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
 }
 
-double resident_bytes() {
-  std::ifstream statm("/proc/self/statm");
-  double total = 0, resident = 0;
-  statm >> total >> resident;
-  return resident * static_cast<double>(sysconf(_SC_PAGESIZE));
-}
-
 /// Runs the job. Kind: Simulation or ClusterSimulation.
 template <class Kind>
 Figures simulate(const std::shared_ptr<const Job>& job, bool checked) {
-  const double before = resident_bytes();
+  const auto before = static_cast<double>(resident_bytes());
   Kind simulation(job, {}, {.checkers = checked});
   const double began = cpu_seconds();
   if (const auto stuck = simulation.run(); !stuck.empty()) throw std::runtime_error(stuck);
@@ -87,7 +80,7 @@ Figures simulate(const std::shared_ptr<const Job>& job, bool checked) {
           .hash = simulation.trace().protocol(),
           .seconds = took,
           .virtual_seconds = (simulation.now() - Instant{}).seconds(),
-          .bytes_per_worker = (resident_bytes() - before) / job->plan.workers};
+          .bytes_per_worker = (static_cast<double>(resident_bytes()) - before) / job->plan.workers};
 }
 
 Figures simulate_in_child(const std::shared_ptr<const Job>& job, bool checked) {

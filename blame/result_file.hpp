@@ -1,5 +1,6 @@
 #pragma once
 // Reads result.json of a run folder.
+#include <algorithm>
 #include <functional>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
@@ -11,6 +12,8 @@ namespace leeway::blame {
 /// Seconds of all workers together.
 struct WorkerSeconds {
   double compute = 0, wait = 0;
+  /// Of all time.
+  double waiting_share() const { return wait / std::max(compute + wait, 1e-12); }
 };
 /// Throws nlohmann::json::exception if a field is missing.
 WorkerSeconds worker_seconds(const nlohmann::json& result);

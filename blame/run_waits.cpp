@@ -19,8 +19,8 @@ using Rows = std::map<std::pair<std::size_t, Cause>, double>;
 
 Expected<Rows> follow(const std::string& path) {
   Rows rows;
-  WaitFollower follower([&](std::size_t worker, const Cause& cause, double begin, double end) {
-    rows[{worker, cause}] += end - begin;
+  WaitFollower follower([&](std::size_t worker, const Cause& cause, Instant begin, Instant end) {
+    rows[{worker, cause}] += (end - begin).seconds();
   });
   const auto read = read_events(path, [&](const EventRecord& record) {
     follower.handle(record.actor, record.at, record.event);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -25,10 +24,6 @@ constexpr Duration kMoment = nanoseconds(100);
 /// number.
 constexpr std::size_t kProcess = 1;
 
-Instant instant_of(double seconds) {
-  return {std::llround(seconds * 1e9)};
-}
-
 /// Nanoseconds in the format's unit. The quotient has the shortest text with three decimals, which
 /// readers convert back to the same nanoseconds.
 double microseconds_of(std::int64_t ns) {
@@ -38,9 +33,10 @@ double microseconds_of(std::int64_t ns) {
 class Timeline {
  public:
   explicit Timeline(std::ostream& out)
-      : out_(out), waits_([this](std::size_t worker, const Cause& cause, double begin, double end) {
-          slice(concat("worker ", worker), concat("waits for ", name_of(cause)), instant_of(begin),
-                instant_of(end), "wait", {});
+      : out_(out),
+        waits_([this](std::size_t worker, const Cause& cause, Instant begin, Instant end) {
+          slice(concat("worker ", worker), concat("waits for ", name_of(cause)), begin, end, "wait",
+                {});
         }) {
     out_ << "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n";
   }
@@ -66,10 +62,8 @@ class Timeline {
       applied(*update, actor, now);
     } else if (!event.as<event::ClockMoved>() && !event.as<event::BucketRepeated>() &&
                !event.as<event::GradientEncoded>()) {
-      auto json = OrderedJson::parse(event_line(address, now, event));
-      const OrderedJson name = json.at("event");
-      for (const char* known : {"ns", "actor", "event"}) json.erase(known);
-      write({{"name", name}, {"ph", "i"}, {"s", "t"}, {"args", json}}, actor, now);
+      write({{"name", event_name(event)}, {"ph", "i"}, {"s", "t"}, {"args", event_fields(event)}},
+            actor, now);
     }
   }
 

@@ -63,8 +63,7 @@ void WaitFollower::handle(Address actor, Instant now, const Event& event) {
 }
 
 void WaitFollower::report(WorkerId worker, const Cause& cause, Instant begin, Instant end) {
-  if (end > begin)
-    on_wait_(worker.value(), cause, (begin - Instant()).seconds(), (end - Instant()).seconds());
+  if (end > begin) on_wait_(worker.value(), cause, begin, end);
 }
 
 bool WaitFollower::has_begun(WorkerId worker, Iteration iteration) const {

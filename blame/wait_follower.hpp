@@ -40,9 +40,9 @@ std::string explain(const Cause& cause, double share);
 /// how long it has waited for its neighbours.
 class WaitFollower {
  public:
-  /// Called for each part of a wait, in seconds of the run.
+  /// Called for each part of a wait.
   using OnWait =
-      std::function<void(std::size_t worker, const Cause& cause, double begin, double end)>;
+      std::function<void(std::size_t worker, const Cause& cause, Instant begin, Instant end)>;
 
   explicit WaitFollower(OnWait on_wait) : on_wait_(std::move(on_wait)) {}
   void handle(Address actor, Instant at, const Event& event);

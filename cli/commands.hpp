@@ -14,6 +14,7 @@ namespace leeway::cli {
 inline constexpr int kOk = 0;
 inline constexpr int kRunFailed = 1;
 inline constexpr int kBadUsage = 2;
+inline constexpr int kInterrupted = 130;
 
 /// Prints an error, and returns the exit code.
 int refuse(const Error& error, int code = kBadUsage);

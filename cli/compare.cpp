@@ -11,6 +11,7 @@
 #include "core/files.hpp"
 #include "core/text.hpp"
 #include "monitoring/format.hpp"
+#include "monitoring/metrics_file.hpp"
 #include "monitoring/picture.hpp"
 #include "runtime/cluster/text_table.hpp"
 #include "runtime/flags/option.hpp"
@@ -30,10 +31,7 @@ struct ComparedRun {
 };
 
 void read_curves(const std::string& folder, ComparedRun& run) {
-  std::ifstream file(folder + "/metrics.jsonl");
-  for (std::string text; std::getline(file, text);) {
-    const Json line = Json::parse(text, nullptr, false);
-    if (!line.is_object() || !line.contains("seconds")) continue;
+  for (const Json& line : read_metrics(folder).lines) {
     const auto add = [&](const char* key, auto& curve, double scale) {
       if (line.contains(key) && line[key].is_number())
         curve.emplace_back(line["seconds"].get<double>(), scale * line[key].get<double>());
@@ -50,8 +48,7 @@ Expected<ComparedRun> read_run(std::string folder) {
   run.name = folder.substr(folder.rfind('/') + 1);
   const auto read = blame::read_result(folder, [&](const Json& result) {
     run.result = result;
-    const auto seconds = blame::worker_seconds(result);
-    run.waiting = seconds.wait / std::max(seconds.compute + seconds.wait, 1e-12);
+    run.waiting = blame::worker_seconds(result).waiting_share();
     for (const char* key : {"seconds", "samples_per_second", "parked_pulls", "samples_trained"})
       (void)result.at(key).get<double>();
   });
@@ -67,8 +64,7 @@ Expected<ComparedRun> read_run(std::string folder) {
 /// "-12.3%" to the first run; empty for the first.
 std::string change(double value, double first) {
   if (first == 0) return "";
-  const double share = value / first - 1;
-  return concat(" (", share < 0 ? "-" : "+", fixed(100 * std::abs(share), 1), "%)");
+  return concat(" (", signed_percent(value / first - 1), ')');
 }
 
 using Rows = std::vector<std::vector<std::string>>;

@@ -21,8 +21,6 @@
 namespace leeway::cli {
 namespace {
 
-constexpr int kInterrupted = 130;
-
 dashboard::TerminalSize terminal_size() {
   dashboard::TerminalSize size;
   winsize window{};
@@ -60,26 +58,29 @@ int top(const TopCommand& command) {
   constexpr int kMostFailures = 3;
   bool has_shown = false;
   int failures = 0;
-  while (!guard.interrupted()) {
+  const auto pause = [&] {
+    for (int i = 0; i < kChecks && !guard.interrupted(); ++i)
+      std::this_thread::sleep_for(kPeriod / kChecks);
+  };
+  for (; !guard.interrupted(); pause()) {
     const auto state = state_of(command);
-    if (!state && (!has_shown || ++failures == kMostFailures)) {
+    if (!state) {
       if (!has_shown) return refuse(state.error());
+      if (++failures < kMostFailures) continue;
       std::cout << "The run has probably ended: " << state.error().text << '\n';
       return kOk;
     }
-    if (state) try {
-        failures = 0;
-        const auto json = nlohmann::json::parse(*state);
-        const std::string screen = dashboard::screen_of(json, terminal_size());
-        const bool redraws = is_terminal && !command.once;
-        std::cout << (redraws ? "\x1b[H\x1b[2J" : "") << screen << std::flush;
-        has_shown = true;
-        if (command.once || !json.at("ended").is_null()) return kOk;
-      } catch (const nlohmann::json::exception& error) {
-        return refuse({concat(command.target, " is not the page of a run: ", error.what())});
-      }
-    for (int i = 0; i < kChecks && !guard.interrupted(); ++i)
-      std::this_thread::sleep_for(kPeriod / kChecks);
+    failures = 0;
+    try {
+      const auto json = nlohmann::json::parse(*state);
+      const std::string screen = dashboard::screen_of(json, terminal_size());
+      const bool redraws = is_terminal && !command.once;
+      std::cout << (redraws ? "\x1b[H\x1b[2J" : "") << screen << std::flush;
+      has_shown = true;
+      if (command.once || !json.at("ended").is_null()) return kOk;
+    } catch (const nlohmann::json::exception& error) {
+      return refuse({concat(command.target, " is not the page of a run: ", error.what())});
+    }
   }
   return kInterrupted;
 }

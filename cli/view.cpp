@@ -22,17 +22,13 @@
 namespace leeway::cli {
 namespace {
 
-constexpr int kInterrupted = 130;
-
 template <std::size_t... kIndex>
 std::vector<std::string> names_of(std::index_sequence<kIndex...>) {
-  return {std::string(name_of(Event(std::variant_alternative_t<kIndex, Event::variant>())))...};
+  return {event_name(std::variant_alternative_t<kIndex, Event::variant>())...};
 }
 /// "step_started", ...
 std::vector<std::string> event_kinds() {
-  auto names = names_of(std::make_index_sequence<std::variant_size_v<Event::variant>>());
-  for (std::string& name : names) std::ranges::replace(name, ' ', '_');
-  return names;
+  return names_of(std::make_index_sequence<std::variant_size_v<Event::variant>>());
 }
 
 std::string events_note(const std::string& folder) {
@@ -60,15 +56,12 @@ CLI::App* add_view(CLI::App& app, ViewCommand& command) {
 
 int view(const ViewCommand& command) {
   const InterruptGuard guard;
-  const auto address = find_listen_address("--serve", command.serve);
-  if (!address) return refuse(address.error());
-  const dashboard::ServerOptions options{
-      .address = *address,
-      .token = command.token == "auto" ? dashboard::random_token() : command.token};
+  const auto options = dashboard::server_options(command.serve, command.token);
+  if (!options) return refuse(options.error());
   std::cout << "reading " << command.folder << '\n' << std::flush;
   const auto page = RecordedPage::load(command.folder);
   if (!page) return refuse(page.error());
-  const auto server = dashboard::Server::open(options, (*page)->source());
+  const auto server = dashboard::Server::open(*options, (*page)->source());
   if (!server) return refuse(server.error());
   std::cout << events_note(command.folder) << "page: " << (*server)->url() << "\nCtrl-C ends\n"
             << std::flush;
@@ -131,8 +124,6 @@ int events(const EventsCommand& command) {
       !command.kind.empty() && std::ranges::find(known, command.kind) == known.end())
     return refuse(
         {concat("--kind: \"", command.kind, "\" is no event", suggest(command.kind, known))});
-  std::string kind = command.kind;
-  std::ranges::replace(kind, '_', ' ');
   std::uint64_t printed = 0;
   struct Enough {};
   try {
@@ -140,7 +131,7 @@ int events(const EventsCommand& command) {
         *path,
         [&](const EventRecord& record) {
           if (actor && record.actor != *actor) return;
-          if (!kind.empty() && name_of(record.event) != kind) return;
+          if (!command.kind.empty() && event_name(record.event) != command.kind) return;
           std::cout << event_line(record.actor, record.at, record.event) << '\n';
           if (++printed == command.limit) throw Enough();
         },

@@ -64,10 +64,6 @@ double ratio(const RunTimes& to, const RunTimes& from) {
   return to.samples_per_second / from.samples_per_second;
 }
 
-std::string signed_percent(double share) {
-  return concat(share < 0 ? "-" : "+", fixed(100 * std::abs(share), 1), '%');
-}
-
 void print(const WhatIf& answer, const std::string& changes) {
   TextTable table;
   std::vector<std::string> header{"", "seconds", "samples/s", "", "waiting", "parked pulls"};

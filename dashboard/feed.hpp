@@ -7,7 +7,6 @@
 // the feed waits for late ones and counts all in the order of their times.
 #include <condition_variable>
 #include <cstdint>
-#include <functional>
 #include <mutex>
 #include <thread>
 #include <vector>

@@ -2,7 +2,8 @@
 // Intervals: what a run did, in at most 240 intervals of equal length, so that its memory is
 // bounded. When the run is longer, neighbours are merged and the length doubles.
 //
-// Shape letters: R rows, groups of workers; C causes of waits; L leads.
+// Shape letter: R rows, groups of workers.
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <map>
@@ -18,6 +19,11 @@ inline constexpr std::size_t kMostRows = 64;
 /// Counted leads of pulls over the slowest worker; the last bin counts all larger ones.
 inline constexpr std::size_t kLeads = 17;
 using Leads = std::array<std::uint32_t, kLeads>;
+
+/// The number of workers in a set.
+inline std::size_t count_of(const std::vector<bool>& workers) {
+  return static_cast<std::size_t>(std::count(workers.begin(), workers.end(), true));
+}
 
 struct Interval {
   std::uint64_t samples = 0, iterations = 0, updates = 0;

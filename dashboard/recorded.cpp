@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <limits>
 #include <nlohmann/json.hpp>
 
@@ -10,6 +9,7 @@
 #include "blame/run_waits.hpp"
 #include "core/text.hpp"
 #include "monitoring/event_file.hpp"
+#include "monitoring/metrics_file.hpp"
 #include "policies/consistency/consistency.hpp"
 
 namespace leeway::dashboard {
@@ -27,37 +27,21 @@ T value_or(const Json& json, const char* key, T otherwise) {
   return found != json.end() && found->is_number() ? found->get<T>() : otherwise;
 }
 
-double samples_in(const Json& line) {
-  return value_or(line, line.contains("samples") ? "samples" : "samples_trained", 0.0);
-}
-
-/// The lines of metrics.jsonl that belong to the events: those since the last resume, with times
-/// since then. Without events, all lines, except of training that a resume has repeated.
+/// With events, only the metrics since the last resume, with times since then, like the events.
 std::vector<Json> metrics_of(const std::string& folder, bool has_events) {
-  std::vector<Json> lines;
+  MetricsFile metrics = read_metrics(folder);
+  if (!has_events) return std::move(metrics.lines);
+  const auto resume = metrics.lines.begin() + static_cast<std::ptrdiff_t>(metrics.before_resume);
   double offset = 0;
-  std::ifstream file(folder + "/metrics.jsonl");
-  for (std::string text; std::getline(file, text);) {
-    Json line = Json::parse(text, nullptr, false);
-    if (!line.is_object()) continue;  // a killed program leaves an incomplete line
-    if (line.contains("resumed_from")) {
-      const double resumed_at = samples_in(line);
-      std::erase_if(lines, [&](const Json& one) { return samples_in(one) > resumed_at; });
-      if (has_events) {
-        for (const Json& one : lines) offset = std::max(offset, one.at("seconds").get<double>());
-        lines.clear();
-      }
-    }
-    if (!line.contains("seconds")) continue;
-    line["seconds"] = value_or(line, "seconds", 0.0);
-    lines.push_back(std::move(line));
-  }
-  for (Json& line : lines) line["seconds"] = line["seconds"].get<double>() - offset;
-  return lines;
+  for (auto line = metrics.lines.begin(); line != resume; ++line)
+    offset = std::max(offset, number_in(*line, "seconds"));
+  metrics.lines.erase(metrics.lines.begin(), resume);
+  for (Json& line : metrics.lines) line["seconds"] = number_in(line, "seconds") - offset;
+  return std::move(metrics.lines);
 }
 
 void add_metrics(RunHistory& history, const Json& line) {
-  const double seconds = line.at("seconds");
+  const double seconds = number_in(line, "seconds");
   if (line.contains("test_loss")) {
     history.evaluated({.now = instant_of(seconds),
                        .samples_trained = value_or(line, "samples_trained", std::uint64_t{0}),
@@ -96,23 +80,6 @@ Progress last_progress(const Json& result, const Progress& latest) {
   return last;
 }
 
-RunInfo info_of(const Plan& plan, const std::string& policy, bool has_events) {
-  RunInfo info{.name = plan.name,
-               .kind = "recorded",
-               .policy = policy,
-               .checkers = plan.simulated ? "all checkers on" : "",
-               .workers = std::max(plan.workers, 1u),
-               .shards = std::max(plan.shards, 1u),
-               .stages = std::max(plan.pipeline.stages, 1u),
-               .batch = plan.batch,
-               .seed = plan.seed,
-               .has_losses = false,
-               .has_events = has_events};
-  const auto bound = make_consistency(plan.consistency)->largest_bound();
-  if (bound != kUnbounded) info.bound = static_cast<std::uint32_t>(bound);
-  return info;
-}
-
 /// The waits of a run without events, from its result.
 Status set_waits(RunHistory& history, const std::string& folder) {
   const auto waits = blame::read_run_waits(folder);
@@ -130,7 +97,10 @@ Expected<std::unique_ptr<RunHistory>> load_history(const std::string& folder, co
   const auto events = events_path(folder);
   const bool has_result = std::filesystem::exists(folder + "/result.json");
   const std::vector<Json> metrics = metrics_of(folder, bool(events));
-  RunInfo info = info_of(plan, policy, bool(events));
+  RunInfo info = info_of(plan, policy, make_consistency(plan.consistency)->largest_bound());
+  info.kind = "recorded";
+  info.has_events = bool(events);
+  info.has_losses = false;
   for (const Json& line : metrics) {
     info.has_losses |= line.contains("train_loss") || line.contains("test_loss");
     info.has_accuracy |= line.contains("train_accuracy") || line.contains("test_accuracy");

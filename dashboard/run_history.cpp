@@ -5,6 +5,7 @@
 
 #include "core/text.hpp"
 #include "messages/event_queries.hpp"
+#include "policies/consistency/consistency.hpp"
 
 namespace leeway::dashboard {
 namespace {
@@ -19,11 +20,24 @@ std::int32_t lead_of(const Pull& pull) {
 
 }  // namespace
 
+RunInfo info_of(const Plan& plan, std::string policy, std::int64_t bound) {
+  RunInfo info{.name = plan.name,
+               .policy = std::move(policy),
+               .checkers = plan.simulated ? "all checkers on" : "",
+               .workers = std::max(plan.workers, 1u),
+               .shards = std::max(plan.shards, 1u),
+               .stages = std::max(plan.pipeline.stages, 1u),
+               .batch = plan.batch,
+               .seed = plan.seed};
+  if (bound != kUnbounded) info.bound = static_cast<std::uint32_t>(bound);
+  return info;
+}
+
 RunHistory::RunHistory(RunInfo info)
     : info_(std::move(info)),
       intervals_(info_.workers, std::min<std::size_t>(info_.workers, kMostRows)),
-      waits_([this](std::size_t worker, const blame::Cause& cause, double begin, double end) {
-        waited(worker, cause, begin, end);
+      waits_([this](std::size_t worker, const blame::Cause& cause, Instant begin, Instant end) {
+        waited(worker, cause, (begin - Instant()).seconds(), (end - Instant()).seconds());
       }),
       bound_(info_.bound),
       leads_by_row_(std::min<std::size_t>(info_.workers, kMostRows)),

@@ -31,6 +31,9 @@ struct RunInfo {
   bool can_stop = false, can_predict = false;
 };
 
+/// The settings of a plan. `policy`: its consistency policy in words; `bound`: that of the policy.
+RunInfo info_of(const Plan& plan, std::string policy, std::int64_t bound);
+
 /// A point of a loss curve.
 struct CurvePoint {
   double seconds = 0;

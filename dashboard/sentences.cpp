@@ -96,13 +96,11 @@ std::string leads_sentence(const RunHistory& run) {
 std::string alive_sentence(const RunHistory& run) {
   const Interval* latest = latest_complete(run);
   if (!latest) return "No worker has been admitted.";
-  const auto count = [](const std::vector<bool>& workers) {
-    return std::count(workers.begin(), workers.end(), true);
-  };
   const std::string text = concat(latest->alive, " of ", counted(run.info().workers, "worker"));
   if (run.end()) return concat(text, latest->alive == 1 ? " was" : " were", " live at the end.");
-  return concat(text, latest->alive == 1 ? " is" : " are", " live; ", count(latest->contributing),
-                " contributed to updates in the last ", brief(run.intervals().width()), '.');
+  return concat(text, latest->alive == 1 ? " is" : " are", " live; ",
+                count_of(latest->contributing), " contributed to updates in the last ",
+                brief(run.intervals().width()), '.');
 }
 
 std::string loss_sentence(const RunHistory& run) {

@@ -118,9 +118,15 @@ std::string random_token() {
   return token;
 }
 
+Expected<ServerOptions> server_options(const std::string& serve, const std::string& token) {
+  const auto address = find_listen_address("--serve", serve);
+  if (!address) return address.error();
+  return ServerOptions{.address = *address, .token = token == "auto" ? random_token() : token};
+}
+
 /// The server lives until its last connection has ended, which a slow client can delay. The source
 /// is only used under `in_use`, until `stops`.
-struct Server::Http : std::enable_shared_from_this<Server::Http> {
+struct Server::Http {
   std::unique_ptr<httplib::Server> server;
   ServerOptions options;
   PageSource source;

@@ -24,6 +24,9 @@ struct ServerOptions {
   std::string certificate, key;  // PEM files: serves HTTPS
 };
 
+/// The options of the flags --serve, [HOST:]PORT, and --serve-token, where "auto" is a random
+/// token.
+Expected<ServerOptions> server_options(const std::string& serve, const std::string& token);
 /// A token that cannot be guessed: 128 bits, as hex digits.
 std::string random_token();
 

@@ -111,9 +111,6 @@ OrderedJson cause_names_of(const RunHistory& run) {
 }
 
 OrderedJson json_of(const Interval& interval, const RunHistory& run) {
-  const auto count = [](const std::vector<bool>& workers) {
-    return std::count(workers.begin(), workers.end(), true);
-  };
   OrderedJson waits = OrderedJson::array();
   for (const auto& [key, seconds] : interval.waits)
     waits.push_back({key.first, run.index_of(key.second), rounded(seconds)});
@@ -126,8 +123,8 @@ OrderedJson json_of(const Interval& interval, const RunHistory& run) {
           {"parked", interval.parked},
           {"leads", interval.leads},
           {"alive", interval.alive},
-          {"taking_part", count(interval.taking_part)},
-          {"contributing", count(interval.contributing)},
+          {"taking_part", count_of(interval.taking_part)},
+          {"contributing", count_of(interval.contributing)},
           {"push_bytes", interval.push_bytes},
           {"pull_bytes", interval.pull_bytes}};
 }
@@ -145,10 +142,11 @@ OrderedJson intervals_of(const RunHistory& run, std::uint64_t since) {
 OrderedJson blocked_of(const RunHistory& run) {
   OrderedJson json = OrderedJson::array();
   const auto pulls = run.parked();
-  const std::string slowest = concat("worker ", run.slowest());
+  const WorkerId slowest = run.slowest();
+  const std::string name = concat("worker ", slowest);
   for (std::size_t i = 0; i < std::min(pulls.size(), kShownPulls); ++i)
     json.push_back({{"actor", concat("worker ", pulls[i].worker)},
-                    {"on", pulls[i].worker == run.slowest() ? "its own push" : slowest},
+                    {"on", pulls[i].worker == slowest ? "its own push" : name},
                     {"seconds", rounded(std::max(run.now() - pulls[i].since, 0.0))}});
   return json;
 }
@@ -183,7 +181,7 @@ OrderedJson pipeline_of(const RunHistory& run) {
     if (worker % run.info().stages == 0) slowness.push_back(OrderedJson::array());
     slowness.back().push_back(std::round(ratios[worker] * 1e3) / 1e3);
   }
-  return {{"operations", operations}, {"slowness", slowness}, {"pattern", pipeline_sentence(run)}};
+  return {{"operations", operations}, {"slowness", slowness}};
 }
 
 }  // namespace

@@ -1,7 +1,6 @@
 #pragma once
 // The state of the page as JSON, which dashboard/page/state.js and dashboard/terminal.cpp read.
 #include <cstdint>
-#include <functional>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 

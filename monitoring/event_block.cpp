@@ -1,8 +1,11 @@
 #include "monitoring/event_block.hpp"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <utility>
+
+#include "monitoring/varint.hpp"
 
 namespace leeway {
 namespace {
@@ -17,11 +20,6 @@ constexpr std::size_t kColumns = kShared + kEvents * kFields;
 
 constexpr std::size_t column_of(std::size_t type, std::size_t field) {
   return kShared + type * kFields + field;
-}
-
-void put_varint(std::string& out, std::uint64_t value) {
-  for (; value >= 0x80; value >>= 7) out += static_cast<char>(value | 0x80);
-  out += static_cast<char>(value);
 }
 
 /// Small for small numbers of both signs.

@@ -3,10 +3,7 @@
 //
 // A column has the differences of its numbers as varints, so that the columns compress well: an
 // event of a long run takes three to five bytes.
-#include <array>
 #include <cstdint>
-#include <functional>
-#include <span>
 #include <string>
 #include <vector>
 

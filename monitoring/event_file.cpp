@@ -6,13 +6,13 @@
 #include <zlib.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
 #include <cstring>
 #include <filesystem>
 
 #include "core/files.hpp"
 #include "core/text.hpp"
+#include "monitoring/append.hpp"
 
 namespace leeway {
 namespace {
@@ -180,8 +180,6 @@ void EventFile::write(const EventBlock& block) {
   std::memcpy(out.data(), &header, sizeof header);
   const auto fail = [&] {
     const std::string cause = system_reason();
-    // Only whole blocks stay in the file.
-    if (file_ && file_->get() >= 0) (void)!::ftruncate(file_->get(), static_cast<off_t>(size_));
     std::lock_guard lock(mutex_);
     lose(block.size(), cause);
   };
@@ -194,14 +192,7 @@ void EventFile::write(const EventBlock& block) {
     size_ = whole_size(file_->get());
     (void)!::ftruncate(file_->get(), static_cast<off_t>(size_));
   }
-  for (std::size_t done = 0; done < out.size();) {
-    const ::ssize_t got = ::pwrite(file_->get(), out.data() + done, out.size() - done,
-                                   static_cast<off_t>(size_ + done));
-    if (got < 0 && errno == EINTR) continue;
-    if (got == 0) errno = ENOSPC;
-    if (got <= 0) return fail();
-    done += static_cast<std::size_t>(got);
-  }
+  if (!append_whole(file_->get(), out)) return fail();
   resumes_ = false;
   size_ += out.size();
   written_ += block.size();

@@ -30,10 +30,20 @@ nlohmann::ordered_json json_of(const T& value) {
 
 }  // namespace
 
+std::string event_name(const Event& event) {
+  return identifier(name_of(event));
+}
+
+nlohmann::ordered_json event_fields(const Event& event) {
+  auto json = nlohmann::ordered_json::object();
+  for_each_field(event, [&](const char* name, const auto& value) { json[name] = json_of(value); });
+  return json;
+}
+
 std::string event_line(Address actor, Instant at, const Event& event) {
   nlohmann::ordered_json json{
-      {"ns", at.ns}, {"actor", concat(actor)}, {"event", identifier(name_of(event))}};
-  for_each_field(event, [&](const char* name, const auto& value) { json[name] = json_of(value); });
+      {"ns", at.ns}, {"actor", concat(actor)}, {"event", event_name(event)}};
+  json.update(event_fields(event));
   return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 

@@ -2,6 +2,7 @@
 // EventLog: writes every event of a run as a JSON line with named fields, for programs that read
 // them during the run. Thread-safe.
 #include <mutex>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 
 #include "actors/outbox.hpp"
@@ -9,6 +10,10 @@
 
 namespace leeway {
 
+/// "pull_answered".
+std::string event_name(const Event& event);
+/// {"worker":2,"clock":3,"partial":true}
+nlohmann::ordered_json event_fields(const Event& event);
 /// {"ns":7,"actor":"shard 1","event":"fenced","worker":2,"clock":3,"partial":true}. Durations end
 /// in _ns.
 std::string event_line(Address actor, Instant at, const Event& event);

@@ -37,6 +37,10 @@ std::string duration(double seconds) {
   return concat(whole / 3600, " h ", whole % 3600 / 60, " min");
 }
 
+std::string signed_percent(double share) {
+  return concat(share < 0 ? "-" : "+", fixed(100 * std::abs(share), 1), '%');
+}
+
 std::string size_text(std::int64_t bytes) {
   if (bytes < 1000) return concat(bytes, " B");
   constexpr std::array kUnits{" kB", " MB", " GB", " TB", " PB", " EB"};

@@ -13,6 +13,8 @@ std::string counted(std::uint64_t number, const char* thing);
 std::string fixed(double number, int digits);
 /// 0.8854 as "88.54%".
 std::string percent(double share);
+/// 0.051 as "+5.1%".
+std::string signed_percent(double share);
 /// 16384 as "16.3 kB": rounded down.
 std::string size_text(std::int64_t bytes);
 /// "1.5 GB instead of 6.0 GB, 4 times fewer". Empty if no codec has changed the bytes.

@@ -4,20 +4,19 @@
 #include <prometheus/exposer.h>
 #include <prometheus/metric_family.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
 #include <cmath>
-#include <fstream>
 #include <limits>
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <thread>
 
+#include "core/memory.hpp"
 #include "core/text.hpp"
 #include "monitoring/event_totals.hpp"
 #include "monitoring/listen_address.hpp"
@@ -130,11 +129,9 @@ class Scrape {
 
 /// Metrics of this process, which the library lacks. Their names are those of other clients.
 void add_process_metrics(Scrape& scrape) {
-  std::uint64_t pages = 0, resident_pages = 0;
-  if (std::ifstream("/proc/self/statm") >> pages >> resident_pages)
-    scrape.gauge(
-        "process_resident_memory_bytes", "Memory of the program's process.",
-        static_cast<double>(resident_pages) * static_cast<double>(::sysconf(_SC_PAGESIZE)));
+  if (const std::uint64_t bytes = resident_bytes(); bytes > 0)
+    scrape.gauge("process_resident_memory_bytes", "Memory of the program's process.",
+                 static_cast<double>(bytes));
   rusage usage{};
   if (::getrusage(RUSAGE_SELF, &usage) != 0) return;
   const auto seconds_of = [](const timeval& time) {

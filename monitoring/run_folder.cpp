@@ -5,7 +5,6 @@
 #include <cmath>
 #include <ctime>
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "checkpoint/store.hpp"
@@ -15,6 +14,7 @@
 #include "models/datasets/vocabulary.hpp"
 #include "models/weights_metadata.hpp"
 #include "monitoring/format.hpp"
+#include "monitoring/metrics_file.hpp"
 
 namespace leeway {
 namespace {
@@ -26,17 +26,6 @@ Status write_text(const std::string& path, const std::string& text) {
   const auto written = write_durably(disk(), path, text);
   if (written) return {};
   return Error{concat(written.error().text, "; check its permissions and the free disk space")};
-}
-
-/// 0 without the key, and for a value that is not finite, which JSON lacks.
-double number_in(const nlohmann::json& line, const char* key) {
-  const auto found = line.find(key);
-  return found != line.end() && found->is_number() ? found->get<double>() : 0;
-}
-
-/// Samples that the run had trained at a line of its metrics.
-double samples_in(const nlohmann::json& line) {
-  return number_in(line, line.contains("samples") ? "samples" : "samples_trained");
 }
 
 /// Each start and resumption of the run adds a file.
@@ -115,19 +104,8 @@ Expected<std::unique_ptr<RunFolder>> RunFolder::resume(const std::string& folder
 }
 
 void RunFolder::read_metrics(std::uint64_t samples_trained) {
-  std::vector<nlohmann::json> lines;
-  // Training beyond a checkpoint was repeated by the run that resumed there.
-  const auto drop_beyond = [&](double samples) {
-    std::erase_if(lines, [&](const auto& line) { return samples_in(line) > samples; });
-  };
-  std::ifstream in(path("metrics.jsonl"));
-  for (std::string text; std::getline(in, text);) {
-    auto line = nlohmann::json::parse(text, nullptr, false);
-    if (!line.is_object()) continue;
-    if (line.contains("resumed_from")) drop_beyond(samples_in(line));
-    if (line.contains("seconds")) lines.push_back(std::move(line));
-  }
-  drop_beyond(static_cast<double>(samples_trained));
+  std::vector<nlohmann::json> lines = leeway::read_metrics(folder_).lines;
+  drop_beyond(static_cast<double>(samples_trained), lines);
   for (const auto& line : lines) {
     const auto number = [&](const char* key) { return number_in(line, key); };
     const double at = number("seconds");

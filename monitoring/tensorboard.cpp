@@ -1,7 +1,6 @@
 #include "monitoring/tensorboard.hpp"
 
 #include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
@@ -15,7 +14,9 @@
 
 #include "checkpoint/store.hpp"
 #include "core/text.hpp"
+#include "monitoring/append.hpp"
 #include "monitoring/format.hpp"
+#include "monitoring/varint.hpp"
 
 namespace leeway {
 namespace {
@@ -62,25 +63,21 @@ std::string record_of(std::string_view event) {
 
 // ---- messages: each field has a key of its number and its wire type ----
 
-void put_base128(std::string& out, std::uint64_t number) {
-  for (; number >= 0x80; number >>= 7) out += static_cast<char>(0x80 | (number & 0x7f));
-  out += static_cast<char>(number);
-}
 void put_integer(std::string& out, unsigned field, std::uint64_t number) {
-  put_base128(out, field << 3);
-  put_base128(out, number);
+  put_varint(out, field << 3);
+  put_varint(out, number);
 }
 void put_double(std::string& out, unsigned field, double number) {
-  put_base128(out, field << 3 | 1);
+  put_varint(out, field << 3 | 1);
   put_raw(out, number);
 }
 void put_float(std::string& out, unsigned field, float number) {
-  put_base128(out, field << 3 | 5);
+  put_varint(out, field << 3 | 5);
   put_raw(out, number);
 }
 void put_bytes(std::string& out, unsigned field, std::string_view bytes) {
-  put_base128(out, field << 3 | 2);
-  put_base128(out, bytes.size());
+  put_varint(out, field << 3 | 2);
+  put_varint(out, bytes.size());
   out += bytes;
 }
 void put_doubles(std::string& out, unsigned field, const std::vector<double>& numbers) {
@@ -244,28 +241,16 @@ void TensorBoardFile::add(Instant at, std::uint64_t step, std::string_view conte
 
 bool TensorBoardFile::append(std::string_view records) {
   if (!file_)
-    file_ = std::make_unique<Descriptor>(
-        ::open(path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666));
-  struct stat info {};
-  if (file_->get() < 0 || ::fstat(file_->get(), &info) != 0) {
+    file_ =
+        std::make_unique<Descriptor>(::open(path_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666));
+  if (file_->get() < 0) {
     const int reason = errno;
     file_.reset();
     errno = reason;
     return false;
   }
-  while (!records.empty()) {
-    const ::ssize_t got = ::write(file_->get(), records.data(), records.size());
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) {
-      const int reason = got == 0 ? ENOSPC : errno;
-      // A reader takes what follows half a record for a part of it.
-      (void)!::ftruncate(file_->get(), info.st_size);
-      errno = reason;
-      return false;
-    }
-    records.remove_prefix(static_cast<std::size_t>(got));
-  }
-  return true;
+  // A reader takes the bytes after half a record for a part of it.
+  return append_whole(file_->get(), records);
 }
 
 }  // namespace leeway

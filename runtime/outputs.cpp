@@ -21,22 +21,12 @@ class MessageObserver final : public sim::Observer {
 dashboard::RunInfo page_info(const Job& job, const RunOptions& options) {
   const Plan& plan = job.plan;
   const bool on_nodes = options.cluster && !options.cluster->nodes.empty();
-  dashboard::RunInfo info{.name = plan.name,
-                          .kind = plan.simulated ? "simulation"
-                                  : on_nodes     ? "cluster"
-                                                 : "threads",
-                          .policy = policy_name(plan.consistency),
-                          .checkers = plan.simulated ? "all checkers on" : "",
-                          .workers = plan.workers,
-                          .shards = plan.shards,
-                          .stages = job.stages->count(),
-                          .batch = plan.batch,
-                          .seed = plan.seed,
-                          .has_accuracy = job.data.train->classes() > 0,
-                          .has_losses = job.has_losses(),
-                          .can_stop = true};
-  if (job.consistency->bound() != kUnbounded)
-    info.bound = static_cast<std::uint32_t>(job.consistency->bound());
+  dashboard::RunInfo info =
+      dashboard::info_of(plan, policy_name(plan.consistency), job.consistency->bound());
+  info.kind = plan.simulated ? "simulation" : on_nodes ? "cluster" : "threads";
+  info.has_accuracy = job.data.train->classes() > 0;
+  info.has_losses = job.has_losses();
+  info.can_stop = true;
   return info;
 }
 
@@ -68,14 +58,11 @@ void RunOutputs::open_files(const RunFolder& folder, const Job& job, const RunOp
 }
 
 Status RunOutputs::open_page(const Job& job, const RunOptions& options) {
-  const auto address = find_listen_address("--serve", options.serve);
-  if (!address) return address.error();
-  dashboard::ServerOptions serve{
-      .address = *address,
-      .token = options.serve_token == "auto" ? dashboard::random_token() : options.serve_token};
+  auto serve = dashboard::server_options(options.serve, options.serve_token);
+  if (!serve) return serve.error();
   if (options.cluster && !options.cluster->tls.empty()) {
-    serve.certificate = options.cluster->tls + "/node.pem";
-    serve.key = options.cluster->tls + "/node.key";
+    serve->certificate = options.cluster->tls + "/node.pem";
+    serve->key = options.cluster->tls + "/node.key";
   }
   using Feed = dashboard::Feed;
   const dashboard::RunInfo info = page_info(job, options);
@@ -86,10 +73,10 @@ Status RunOutputs::open_page(const Job& job, const RunOptions& options) {
   // A second of a simulation shows minutes of the run.
   constexpr std::chrono::milliseconds kRun(100), kSimulation(33);
   auto page = dashboard::Server::open(
-      serve, {.state = [feed = feed_.get()](std::uint64_t since) { return feed->state(since); },
-              .stop = [this] { stop_requested_ = true; },
-              .predict = {},
-              .period = job.plan.simulated ? kSimulation : kRun});
+      *serve, {.state = [feed = feed_.get()](std::uint64_t since) { return feed->state(since); },
+               .stop = [this] { stop_requested_ = true; },
+               .predict = {},
+               .period = job.plan.simulated ? kSimulation : kRun});
   if (!page) return Error{concat("--serve: ", page.error().text)};
   page_ = std::move(*page);
   notes_.push_back(concat("page: ", page_->url()));

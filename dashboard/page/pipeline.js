@@ -38,16 +38,15 @@
     const {pipeline} = run.state;
     cards.hide(view, !pipeline);
     if (!pipeline) return;
-    cards.say(view, sentence(pipeline));
+    cards.say(view, sentence());
     fillPick(view);
     drawGantt(view, pipeline.operations);
     drawMap(view, pipeline.slowness);
   }
 
-  function sentence(pipeline) {
+  function sentence() {
     const {sentences} = run.state;
-    if (sentences.pipeline) return sentences.pipeline;
-    return pipeline.pattern ? `${text.capital(pipeline.pattern)}.` : 'No stage is slow.';
+    return sentences.pipeline || 'No stage is slow.';
   }
 
   // Worker w is stage w % stages of pipeline w / stages.

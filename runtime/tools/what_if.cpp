@@ -17,17 +17,13 @@ constexpr std::size_t kMostFactors = 65536;  // of plan::Repeated
 /// GB/s of the simulated memories: the measured durations contain all memory traffic.
 constexpr double kUnlimited = 1e9;
 
-double waiting_share(const blame::WorkerSeconds& seconds) {
-  return seconds.wait / std::max(seconds.compute + seconds.wait, 1e-12);
-}
-
 Expected<RunTimes> measured_times(const std::string& folder) {
   RunTimes times;
   const auto read = blame::read_result(folder, [&](const nlohmann::json& result) {
     times.seconds = result.at("seconds");
     times.samples_per_second = result.at("samples_per_second");
     times.parked_pulls = result.at("parked_pulls");
-    times.waiting = waiting_share(blame::worker_seconds(result));
+    times.waiting = blame::worker_seconds(result).waiting_share();
     if (result.contains("test_loss") && result["test_loss"].is_number())
       times.test_loss = result["test_loss"];
   });
@@ -54,7 +50,7 @@ Expected<RunTimes> simulated_times(const Plan& plan) {
   }
   RunTimes times{.seconds = result->seconds,
                  .samples_per_second = result->samples_per_second,
-                 .waiting = waiting_share(seconds),
+                 .waiting = seconds.waiting_share(),
                  .parked_pulls = result->parked_pulls};
   if (result->learned()) times.test_loss = result->test_loss;
   return times;

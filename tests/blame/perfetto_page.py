@@ -19,7 +19,6 @@ playwright:
 
 Exit code 1: a check failed, and its text says which one.
 """
-import argparse
 import bisect
 import collections
 import functools
@@ -34,9 +33,8 @@ import threading
 import time
 from pathlib import Path
 
-from playwright.sync_api import sync_playwright
-
 sys.path.insert(0, str(Path(__file__).parents[1] / "dashboard"))
+from browser import run_checks  # noqa: E402
 import page_test  # noqa: E402
 
 WORKERS = [f"worker {number}" for number in range(4)]
@@ -377,25 +375,12 @@ def record(checks, programs, name, folder):
     return path
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("programs", type=Path)
-    parser.add_argument("--screenshots")
-    parser.add_argument("--chromium", default="/usr/bin/chromium")
-    arguments = parser.parse_args()
-    checks = page_test.Checks()
-    with sync_playwright() as playwright, tempfile.TemporaryDirectory() as root:
-        browser = playwright.chromium.launch(executable_path=arguments.chromium,
-                                             args=["--no-sandbox", "--disable-gpu"])
-        try:
-            for name, (_, actors) in RUNS.items():
-                path = record(checks, arguments.programs.resolve(), name, Path(root) / name)
-                check_trace(checks, browser, path, actors, name, arguments.screenshots)
-        finally:
-            browser.close()
-    print(f"{checks.passed} checks passed, {len(checks.failed)} failed")
-    return 1 if checks.failed else 0
+def check_all(checks, chromium, arguments):
+    with tempfile.TemporaryDirectory() as root:
+        for name, (_, actors) in RUNS.items():
+            path = record(checks, arguments.programs, name, Path(root) / name)
+            check_trace(checks, chromium, path, actors, name, arguments.screenshots)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_checks(__doc__, check_all))

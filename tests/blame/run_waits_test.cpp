@@ -126,8 +126,8 @@ TEST_CASE("a pull that waited for the worker's own push counts as a request") {
 
 TEST_CASE("events of shards that come after the iteration neither change nor keep its waits") {
   std::map<Cause, double> sums;
-  WaitFollower follower([&](std::size_t, const Cause& cause, double begin, double end) {
-    sums[cause] += end - begin;
+  WaitFollower follower([&](std::size_t, const Cause& cause, Instant begin, Instant end) {
+    sums[cause] += (end - begin).seconds();
   });
   const WorkerId id(0);
   for (std::int64_t i = 0; i < 3; ++i) {
@@ -143,9 +143,9 @@ TEST_CASE("events of shards that come after the iteration neither change nor kee
 
 TEST_CASE("the events of a stage divide its waits by its neighbours") {
   std::map<Cause, double> sums;
-  WaitFollower follower([&](std::size_t worker, const Cause& cause, double begin, double end) {
+  WaitFollower follower([&](std::size_t worker, const Cause& cause, Instant begin, Instant end) {
     CHECK(worker == 2);
-    sums[cause] += end - begin;
+    sums[cause] += (end - begin).seconds();
   });
   follower.handle(worker(2), Instant{} + seconds(10),
                   event::StageComputed{.worker = WorkerId(2),

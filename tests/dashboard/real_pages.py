@@ -7,7 +7,6 @@ PROGRAMS is the folder of the built programs. Needs the packages that page_test.
 on threads, a pipelined one and a simulated one, the live page must work while the run trains, and
 the figures of the recorded page must equal result.json.
 """
-import argparse
 import json
 import re
 import subprocess
@@ -16,9 +15,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from playwright.sync_api import sync_playwright
-
 sys.path.insert(0, str(Path(__file__).parent))
+from browser import run_checks  # noqa: E402
 import page_test  # noqa: E402
 
 # Runs that train until they are stopped, with a straggler.
@@ -58,7 +56,7 @@ def check_result(checks, state, folder, label):
                     f"{label}: {name} is {found}, in the result {wanted}")
 
 
-def check_run(checks, browser, programs, name, words, screenshots):
+def check_run(checks, chromium, programs, name, words, screenshots):
     with tempfile.TemporaryDirectory() as root:
         folder, log = Path(root) / "run", Path(root) / "log"
         with log.open("w") as out:
@@ -68,7 +66,7 @@ def check_run(checks, browser, programs, name, words, screenshots):
             time.sleep(4)
             state = page_test.state_of(url, None)
             checks.that(state["totals"]["iterations"] > 0, f"{name}: the run trains")
-            with page_test.Page(browser, url) as (page, errors):
+            with page_test.Page(chromium, url) as (page, errors):
                 page_test.check_views(checks, page, state, f"{name}, live")
                 page_test.check_axe(checks, page, f"{name}, live")
                 page.click("#stop")
@@ -82,37 +80,22 @@ def check_run(checks, browser, programs, name, words, screenshots):
                 recorded = url_in(view_log, view)
                 state = page_test.state_of(recorded, None)
                 check_result(checks, state, folder, name)
-                page_test.check_page(checks, browser, recorded, state, name, screenshots)
+                page_test.check_page(checks, chromium, recorded, state, name, screenshots)
                 view.terminate()
                 view.wait(30)
         report = folder / "report.html"
         subprocess.run([programs / "leeway", "report", folder], check=True, capture_output=True)
         checks.that(report.stat().st_size < 2_000_000, f"{name}: the report is below 2 MB")
-        with page_test.Page(browser, report.as_uri()) as (page, errors):
+        with page_test.Page(chromium, report.as_uri()) as (page, errors):
             page_test.check_views(checks, page, state, f"{name}, report")
             page_test.check_figures(checks, page, state, f"{name}, report")
             checks.equal(errors, [], f"{name}, report: errors")
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("programs", type=Path)
-    parser.add_argument("--screenshots")
-    parser.add_argument("--chromium", default="/usr/bin/chromium")
-    arguments = parser.parse_args()
-    checks = page_test.Checks()
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=arguments.chromium,
-                                             args=["--no-sandbox", "--disable-gpu"])
-        try:
-            for name, words in RUNS.items():
-                check_run(checks, browser, arguments.programs.resolve(), name, words,
-                          arguments.screenshots)
-        finally:
-            browser.close()
-    print(f"{checks.passed} checks passed, {len(checks.failed)} failed")
-    return 1 if checks.failed else 0
+def check_all(checks, chromium, arguments):
+    for name, words in RUNS.items():
+        check_run(checks, chromium, arguments.programs, name, words, arguments.screenshots)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_checks(__doc__, check_all))
