@@ -79,10 +79,24 @@ class HeaderEmitter {
     enter(field.type.name);
     const std::string name = within(space_, field.type.name);
     code_.comment("/// ", field.comment);
-    declare_variant(concat("using ", name, " = "), *field.type.choice, ";");
-    if (!body) return;
+    if (!body) return declare_variant(concat("using ", name, " = "), *field.type.choice, ";");
+    declare_body(name, *field.type.choice);
     code_.line("/// The name in words, for errors and logs.");
     declare_name_of("const " + name + '&');
+  }
+  /// The union of a message's kinds derives from the variant. The source file defines its copies,
+  /// moves and comparison, because each is code for dozens of arms.
+  void declare_body(const std::string& name, const Union& choice) {
+    declare_variant(concat("struct ", name, " : "), choice, " {");
+    code_.line("  using variant::variant;");
+    code_.line("  ", name, "();");
+    code_.line("  ", name, "(const ", name, "&);");
+    code_.line("  ", name, '(', name, "&&) noexcept;");
+    code_.line("  ", name, "& operator=(const ", name, "&);");
+    code_.line("  ", name, "& operator=(", name, "&&) noexcept;");
+    code_.line("  ~", name, "();");
+    code_.line("  bool operator==(const ", name, "& other) const;");
+    code_.line("};");
   }
 
   void top(const Struct& in) {

@@ -70,6 +70,26 @@ class SourceEmitter {
     code_.line("};");
     code_.line("std::string_view name_of(const ", name, "& value) {");
     code_.line("  return k", name, "Names[value.index()];\n}");
+    if (!holder.decode.empty()) define_body(name);
+  }
+
+  /// The members that the header only declares.
+  void define_body(const std::string& name) {
+    const auto defaulted = [&](const char* result, const auto&... rest) {
+      code_.line(result, name, "::", rest..., " = default;");
+    };
+    const std::string assigns = name + "& ";
+    code_.line();
+    defaulted("", name, "()");
+    defaulted("", name, "(const ", name, "&)");
+    defaulted("", name, '(', name, "&&) noexcept");
+    defaulted(assigns.c_str(), "operator=(const ", name, "&)");
+    defaulted(assigns.c_str(), "operator=(", name, "&&) noexcept");
+    defaulted("", '~', name, "()");
+    code_.line("bool ", name, "::operator==(const ", name, "& other) const {");
+    code_.line(
+        "  return static_cast<const variant&>(*this) == static_cast<const variant&>(other);");
+    code_.line("}");
   }
 
   /// "stage 1, shard 2", for errors.

@@ -99,7 +99,7 @@ class Bytes {
 
   Body body() {
     Body out;
-    read(out);
+    read(static_cast<Body::variant&>(out));
     return out;
   }
   Address address() {

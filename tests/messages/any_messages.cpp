@@ -8,7 +8,7 @@ namespace {
 
 template <class AnyEnvelope>
 std::vector<AnyEnvelope> one_of_each() {
-  std::vector<AnyEnvelope> all(std::variant_size_v<decltype(AnyEnvelope::body)>);
+  std::vector<AnyEnvelope> all(std::variant_size_v<typename decltype(AnyEnvelope::body)::variant>);
   for (std::size_t kind = 0; kind < all.size(); ++kind) {
     any(all[kind]);
     any(all[kind].body, kind);

@@ -93,8 +93,8 @@ TEST_CASE("each kind of body has a unique name, in the order of the envelope") {
   [&]<std::size_t... I>(std::index_sequence<I...>) {
     (names.insert(name_of(Body(std::in_place_index<I>))), ...);
   }
-  (std::make_index_sequence<std::variant_size_v<Body>>());
-  CHECK(names.size() == std::variant_size_v<Body>);
+  (std::make_index_sequence<std::variant_size_v<Body::variant>>());
+  CHECK(names.size() == std::variant_size_v<Body::variant>);
   CHECK(name_of(Body(msg::Pull{})) == "pull");
   CHECK(name_of(Body(msg::WantLease{})) == "want lease");
   CHECK(name_of(Body(msg::SnapshotState{})) == "snapshot state");

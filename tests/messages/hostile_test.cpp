@@ -28,7 +28,9 @@ template <class... Arms>
 bool holds(const std::variant<Arms...>& body);
 template <class T>
 bool holds(const T& value) {
-  if constexpr (requires(T & in) { fields(in); })
+  if constexpr (requires { typename T::variant; })  // derives from it
+    return holds(static_cast<const typename T::variant&>(value));
+  else if constexpr (requires(T & in) { fields(in); })
     return std::apply([](const auto&... field) { return (holds(field) && ...); },
                       fields(const_cast<T&>(value)));
   else
@@ -41,6 +43,10 @@ bool holds(const Count<Tag>& count) {
 template <>
 bool holds(const WorkerId& worker) {
   return worker.value() < limits::kMaxWorkers;
+}
+template <>
+bool holds(const event::Refused& refused) {
+  return holds(refused.iteration);  // the sender can have any index
 }
 template <>
 bool holds(const Duration& duration) {
