@@ -84,8 +84,8 @@ LEEWAY_KV_API void leeway_kv_abandon(leeway_kv* kv);
 /* Adds a key. All workers add the same keys; the values of worker 0 count. */
 LEEWAY_KV_API leeway_kv_status leeway_kv_init(leeway_kv* kv, const char* key, const float* values,
                                               const int64_t* shape, int rank);
-/* `name`: sgd, momentum, nesterov, adam, adamw, adagrad, sum or assign. `learning_rate` <= 0: the
- * usual one of the optimizer. */
+/* `name`: sgd, momentum, nesterov, adam, adamw, adagrad, nadam, lion, sum or assign.
+ * `learning_rate` <= 0: the usual one of the optimizer. */
 LEEWAY_KV_API leeway_kv_status leeway_kv_set_optimizer(leeway_kv* kv, const char* name,
                                                        double learning_rate);
 /* A function that the process of the shards has registered. */

@@ -8,6 +8,7 @@
 
 #include "checkpoint/store.hpp"
 #include "core/check.hpp"
+#include "core/memory.hpp"
 #include "core/mutant.hpp"
 #include "core/text.hpp"
 #include "kernels/executors.hpp"
@@ -17,6 +18,7 @@
 #include "plan/precision.hpp"
 #include "policies/balance/micro_batches.hpp"
 #include "policies/codec/momentum_correction.hpp"
+#include "policies/delay/delay_aware.hpp"
 #include "policies/optimizer/clip.hpp"
 #include "policies/optimizer/updater.hpp"
 #include "policies/straggler/straggler.hpp"
@@ -156,6 +158,28 @@ Status check_updates(const Job& job, const std::function<bool(Address)>& here) {
       return Error{"optimizer: " + found.error().text};
   }
   return {};
+}
+
+/// Whether the old weights that a delay policy compares fit into memory. `here`: as in JobOptions.
+Status check_kept_weights(const Job& job, const std::function<bool(Address)>& here) {
+  if (!job.delay_policy || !job.delay_policy->compares_weights() || job.cost_only) return {};
+  // A worker may push gradients of each version that it has pulled and not pushed yet.
+  const auto of_worker =
+      static_cast<std::uint64_t>(std::max(job.stages->weight_versions(), 1) + job.plan.prefetch);
+  const std::uint64_t versions = of_worker * job.stages->pipelines();
+  const auto replicas_here = [&](ShardId shard) -> std::uint64_t {
+    if (job.devices.shard(shard.value()).kind == Device::Kind::cuda) return 0;  // its own memory
+    if (!here) return job.plan.replicas;
+    return (here(address_of(shard)) ? 1u : 0u) + (here(standby_of(shard)) ? 1u : 0u);
+  };
+  std::uint64_t bytes = 0;
+  for (const Block& block : job.layout->blocks())
+    if (Job::is_stepped(block))
+      bytes += static_cast<std::uint64_t>(block.floats) * sizeof(float) * versions *
+               replicas_here(block.shard);
+  return check_memory(concat("delay_policy.", job.delay_policy->name()),
+                      concat("keeping up to ", versions, " versions of the weights"), bytes,
+                      "give fewer --workers, or --delay-policy lag_scaled, which keeps none");
 }
 
 /// Whether the job continues the epochs of the checkpoint, and its optimizer the state.
@@ -318,7 +342,12 @@ Expected<std::shared_ptr<const Job>> make_job(const Plan& plan, TrainTest data,
   auto stages = make_stages(plan, *job->model, *job->layout, *job->consistency);
   if (!stages) return stages.error();
   job->stages = std::move(*stages);
-  job->optimizer = make_optimizer(shard_optimizer(plan));
+  if (const auto fits = check_delay_policy(plan); !fits) return fits.error();
+  auto optimizer = make_optimizer(shard_optimizer(plan));
+  job->delay_policy = make_delay_policy(plan);
+  if (job->delay_policy)
+    optimizer = std::make_unique<DelayAware>(std::move(optimizer), job->delay_policy);
+  job->optimizer = std::move(optimizer);
   auto ranges = make_update_ranges(plan.optimizer, *job->model, *job->layout);
   if (!ranges) return ranges.error();
   job->update_ranges = std::move(*ranges);
@@ -370,6 +399,7 @@ Expected<std::shared_ptr<const Job>> make_job(const Plan& plan, TrainTest data,
   job->user_loops = std::move(options.user_loops);
   job->workers_return = options.workers_return;
   if (const auto fits = check_updates(*job, options.here); !fits) return fits.error();
+  if (const auto fits = check_kept_weights(*job, options.here); !fits) return fits.error();
   if (job->resumed)
     if (const auto fits = check_resumed(*job); !fits) return fits.error();
   return std::shared_ptr<const Job>(job);

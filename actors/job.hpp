@@ -19,6 +19,7 @@
 #include "plan/plan.hpp"
 #include "policies/codec/push_codecs.hpp"
 #include "policies/consistency/consistency.hpp"
+#include "policies/delay/delay_policy.hpp"
 #include "policies/lr_schedule/lr_schedule.hpp"
 #include "policies/optimizer/optimizer.hpp"
 #include "policies/straggler/disturbances.hpp"
@@ -42,7 +43,8 @@ struct Job {
   std::shared_ptr<const Layout> layout;
   std::shared_ptr<const Consistency> consistency;
   std::shared_ptr<const Stages> stages;
-  std::shared_ptr<const Optimizer> optimizer;
+  std::shared_ptr<const Optimizer> optimizer;           // of the shards, with the delay policy
+  std::shared_ptr<const DelayPolicy> delay_policy;      // null: plain pushes
   std::vector<std::vector<UpdateRange>> update_ranges;  // by block
   std::shared_ptr<const LrSchedule> lr_schedule;
   std::shared_ptr<const PushCodecs> push_codecs;  // null: none
@@ -92,6 +94,8 @@ struct Job {
   /// al., ICLR 2018, section 3.2): the mean of M independent gradients has a norm sqrt(M) times
   /// smaller, so each may have sqrt(M) times the limit of the round.
   double push_norm_limit() const;
+  /// Whether the optimizer moves the block; false for untrained parameters and statistics.
+  static bool is_stepped(const Block& block) { return block.average == 0 && !block.frozen; }
   /// Whether the norm of each push is limited.
   bool clips_pushes() const { return push_norm_limit() > 0; }
   /// Whether the norm of each round is limited.
@@ -101,12 +105,11 @@ struct Job {
   /// Null for untrained parameters and statistics, whose pushes are not encoded, and without a
   /// codec.
   const Codec* push_codec_of(const Block& block, Iteration iteration) const {
-    const bool is_encoded = push_codecs && block.average == 0 && !block.frozen;
-    return is_encoded ? &push_codecs->at(iteration) : nullptr;
+    return push_codecs && is_stepped(block) ? &push_codecs->at(iteration) : nullptr;
   }
   /// The same for weights.
   const Codec* pull_codec_of(const Block& block) const {
-    return block.average == 0 && !block.frozen ? pull_codec.get() : nullptr;
+    return is_stepped(block) ? pull_codec.get() : nullptr;
   }
   /// The staleness bound that the run begins with.
   std::int64_t first_bound() const;

@@ -166,9 +166,12 @@ int parse_and_run(int argc, char** argv) {
       ->capture_default_str();
   add_switch(*fuzz, "--clusters", clusters, "Only runs on simulated nodes, not one in four");
   add_value(*fuzz, "--out", out, "Folder for the plans that fail [current folder]");
-  auto* atlas = app.add_subcommand("atlas", "Tables of what a run survives");
+  auto* atlas = app.add_subcommand("atlas", "Tables over many simulated runs");
   auto* crashes = atlas->add_subcommand(
       "crashes", "Simulate the loss of each process after each message that it sends");
+  auto* staleness = atlas->add_subcommand(
+      "staleness", "Compare ways of keeping workers together; arguments as of staleness-atlas");
+  staleness->prefix_command()->set_help_flag();
   atlas->require_subcommand(1);
   std::uint64_t second = 2000, atlas_seed = 1;
   add_value(*crashes, "PLAN", target, "Name of a scenario, or a plan file")->required();
@@ -246,8 +249,11 @@ int parse_and_run(int argc, char** argv) {
     return cli::kBadUsage;
   }
   try {
-    // The programs of `run` and `resume` check their words themselves.
-    if (first == "run" || first == "resume")
+    // The programs of `run`, `resume` and `atlas staleness` check their words themselves.
+    const bool of_program =
+        first == "run" || first == "resume" ||
+        (first == "atlas" && argc > 2 && std::string_view(argv[2]) == "staleness");
+    if (of_program)
       app.parse(argc, argv);
     else
       leeway::parse_words(app, argc, argv);
@@ -266,6 +272,7 @@ int parse_and_run(int argc, char** argv) {
   if (crashes->parsed())
     return cli::run(target, {"--crash-atlas", "--second", std::to_string(second), "--seed",
                              std::to_string(atlas_seed), "--threads", std::to_string(threads)});
+  if (staleness->parsed()) return cli::run("staleness-atlas", staleness->remaining());
   if (calibrate->parsed()) return cli::run(model, {"--calibrate", world});
   if (sample->parsed()) return cli::sample(run_folder, sampling);
   if (evaluate->parsed()) return cli::evaluate(evaluate_command);

@@ -39,6 +39,8 @@ inline constexpr std::uint32_t kMaxKeptRounds = 1u << 16;
 inline constexpr std::uint32_t kMaxKeptMessages = 1u << 20;
 /// Timers of a replicated role.
 inline constexpr std::uint32_t kMaxTimers = 1024;
+/// Iterations that a worker has pulled and not pushed, for a delay policy: one per stage.
+inline constexpr std::uint32_t kMaxOpenPulls = 1026;
 /// Arrays of an optimizer's state for one parameter.
 inline constexpr std::uint32_t kMaxSlots = 8;
 /// Inputs that a standby may be behind its primary, which then waits.

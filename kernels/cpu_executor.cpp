@@ -205,6 +205,10 @@ class CpuExecutor final : public Executor {
               const kernels::UpdateFormula& formula) override {
     kernels::update(buffers, formula);
   }
+  void correct_delay(const kernels::DelayBuffers& buffers,
+                     const kernels::DelayFormula& formula) override {
+    kernels::correct_delay(buffers, formula);
+  }
   std::int64_t find_non_finite(const float* x, std::int64_t count) override {
     return kernels::find_non_finite(x, count);
   }

@@ -19,6 +19,7 @@
 #include "kernels/batch_norm.hpp"
 #include "kernels/conv2d.hpp"
 #include "kernels/convert.hpp"
+#include "kernels/delay_correction.hpp"
 #include "kernels/dropout.hpp"
 #include "kernels/embedding.hpp"
 #include "kernels/layer_norm.hpp"
@@ -177,6 +178,8 @@ class Executor {
                        std::int64_t count) = 0;
   virtual void update(const kernels::UpdateBuffers& buffers,
                       const kernels::UpdateFormula& formula) = 0;
+  virtual void correct_delay(const kernels::DelayBuffers& buffers,
+                             const kernels::DelayFormula& formula) = 0;
   /// Waits for the queue.
   virtual std::int64_t find_non_finite(const float* x, std::int64_t count) = 0;
   /// Waits for the queue.

@@ -14,25 +14,33 @@
 
 namespace leeway::kernels {
 
+/// Limits of a gradient: its elements times `scale`, then limited to -limit..limit.
+struct Clipping {
+  static constexpr float kNoLimit = std::numeric_limits<float>::infinity();
+  float scale = 1;
+  float limit = kNoLimit;
+
+  LW_INLINE bool clips() const { return scale != 1 || limit != kNoLimit; }
+  LW_INLINE float of(float element) const {
+    const float scaled = scale * element;
+    return scaled > limit ? limit : scaled < -limit ? -limit : scaled;
+  }
+};
+
 /// Arrays of `count` floats. Each output is its own input or overlaps no input.
 struct UpdateBuffers {
-  static constexpr int kMaxSlots = 3;
-  static constexpr float kNoLimit = std::numeric_limits<float>::infinity();
+  static constexpr int kMaxSlots = 4;  // formulas have up to three
   std::int64_t count = 0;
   float* w_out = nullptr;
   const float* w = nullptr;
   float* state_out[kMaxSlots] = {};
   const float* state[kMaxSlots] = {};
   const float* g = nullptr;
-  // Clipping: formulas take each element of g times `scale`, limited to -limit..limit.
-  float scale = 1;
-  float limit = kNoLimit;
+  const float* pulled = nullptr;  // the weights that g was computed on; null: unknown
+  Clipping clipping;              // of g
 
-  LW_INLINE bool clips() const { return scale != 1 || limit != kNoLimit; }
-  LW_INLINE float clipped(float element) const {
-    const float scaled = scale * element;
-    return scaled > limit ? limit : scaled < -limit ? -limit : scaled;
-  }
+  /// The floats [begin, end).
+  UpdateBuffers range(std::int64_t begin, std::int64_t end) const;
 };
 
 /// w -= rate * (g + decay * w)
@@ -49,6 +57,18 @@ struct MomentumFormula {
   LW_INLINE void operator()(float& w, float& m, float g) const {
     m = keep * m + gain * (g + decay * w);
     w -= rate * m;
+  }
+};
+
+/// m = keep * m; w -= rate * m + direct * g'; m += gain * g'; with g' = g + decay * w
+struct OrderedMomentumFormula {
+  static constexpr int kSlots = 1;
+  float rate, decay, keep, gain, direct;
+  LW_INLINE void operator()(float& w, float& m, float g) const {
+    const float full = g + decay * w;
+    m = keep * m;
+    w -= rate * m + direct * full;
+    m += gain * full;
   }
 };
 
@@ -93,6 +113,31 @@ struct AmsGradFormula : AdamFormula {
   }
 };
 
+/// Adam's moments; w = shrink * w - (gradient_rate * g' + moment_rate * m) / (scale * sqrt(v) +
+/// epsilon); with g' = g + decay * w
+struct NAdamFormula {
+  static constexpr int kSlots = 2;
+  float gradient_rate, moment_rate, decay, shrink, keep1, gain1, keep2, gain2, scale, epsilon;
+  LW_INLINE void operator()(float& w, float& m, float& v, float g) const {
+    const float full = g + decay * w;
+    m = keep1 * m + gain1 * full;
+    v = keep2 * v + gain2 * (full * full);
+    w = shrink * w - (gradient_rate * full + moment_rate * m) / (scale * std::sqrt(v) + epsilon);
+  }
+};
+
+/// c = mix * m + (1 - mix) * g; w = shrink * w - rate * sign(c); m = keep * m + gain * g
+struct LionFormula {
+  static constexpr int kSlots = 1;
+  float rate, shrink, mix, keep, gain;
+  LW_INLINE void operator()(float& w, float& m, float g) const {
+    const float sum = mix * m + (1 - mix) * g;
+    const float sign = sum > 0 ? 1.0f : sum < 0 ? -1.0f : sum;  // NaN stays NaN
+    w = shrink * w - rate * sign;
+    m = keep * m + gain * g;
+  }
+};
+
 /// s += weight * g'^2; w -= rate * g' / (sqrt(s) + epsilon); with g' = g + decay * w
 struct AdaGradFormula {
   static constexpr int kSlots = 1;
@@ -124,8 +169,9 @@ struct AverageFormula {
 };
 
 using UpdateFormula =
-    std::variant<SgdFormula, MomentumFormula, NesterovFormula, AdamFormula, AmsGradFormula,
-                 AdaGradFormula, SumFormula, AssignFormula, AverageFormula>;
+    std::variant<SgdFormula, MomentumFormula, OrderedMomentumFormula, NesterovFormula, AdamFormula,
+                 AmsGradFormula, NAdamFormula, LionFormula, AdaGradFormula, SumFormula,
+                 AssignFormula, AverageFormula>;
 
 void update(const UpdateBuffers& buffers, const UpdateFormula& formula);
 

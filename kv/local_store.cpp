@@ -107,7 +107,7 @@ void LocalStore::update(std::size_t number, const float* gradient) {
   buffers.w = buffers.w_out = tensor.weights.mutable_floats();
   for (std::size_t slot = 0; slot < tensor.slots.size(); ++slot)
     buffers.state[slot] = buffers.state_out[slot] = tensor.slots[slot].mutable_floats();
-  if (settings.clip_value > 0) buffers.limit = static_cast<float>(settings.clip_value);
+  if (settings.clip_value > 0) buffers.clipping.limit = static_cast<float>(settings.clip_value);
   tensor.progress += weight_;
   optimizer_->update(*executor_, buffers,
                      {.weight = weight_,

@@ -47,6 +47,9 @@ void check(const StoredBlock& message) {
   require(message.weights.codec == CodecId::none, "block ", message.weights.block, " is encoded");
   for (const StageTensor& slot : message.slots)
     require(slot.codec == CodecId::none, "a slot of block ", message.weights.block, " is encoded");
+  for (const PulledVersion& one : message.pulled)
+    require(one.weights.codec == CodecId::none, "a version of block ", message.weights.block,
+            " is encoded");
 }
 
 void check(const Lease& message) {

@@ -49,6 +49,7 @@ struct ShardReport {
   plainPushBytes @13 :UInt64;  # the same without a codec
   pullBytes @14 :UInt64;  # of weights
   plainPullBytes @15 :UInt64;
+  keptBytes @16 :UInt64;  # the most old weights that were kept for a delay policy
 
   struct Wait {
     # `worker` waited for `forWorker`, whose push, admission or removal permitted the pull.

@@ -161,4 +161,13 @@ struct StoredBlock $checked {
   slots @1 :List(Common.TensorRef) $limit("kMaxSlots");  # state of the optimizer
   progress @2 :Float64;  # sum of the weights of the pushes applied
   samples @3 :Int64 $count;  # trained on so far
+  pulled @4 :List(PulledVersion) $limit("kMaxHeldPushes");
+}
+
+struct PulledVersion {
+  # A version of a block that a worker has pulled and not pushed a gradient of yet.
+  worker @0 :UInt32 $type(Common.worker);
+  iteration @1 :Int64 $type(Common.iteration);  # of the pull
+  progress @2 :Float64;  # of the block at the pull
+  weights @3 :Common.BlockRef;  # data: only with the first pull of a version, if they are kept
 }

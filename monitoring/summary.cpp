@@ -237,6 +237,7 @@ std::string summary(const Job& job, const RunReport& totals) {
         << totals.last.staleness;
   else if (bound != kUnbounded && !job.consistency->by_rounds())
     out << ", staleness bound " << bound;
+  if (job.delay_policy) out << "\n  delay policy    " << job.delay_policy->name();
   if (plan.balance == plan::Balance::by_speed) out << "\n  balance         by speed";
   out << "\n  clock gap       at most " << totals.last.max_clock_gap;
   if (bound != kUnbounded)
@@ -246,6 +247,9 @@ std::string summary(const Job& job, const RunReport& totals) {
        {std::pair("gradients", codec_text(totals.last.push_bytes, totals.last.plain_push_bytes)),
         std::pair("weights  ", codec_text(totals.last.pull_bytes, totals.last.plain_pull_bytes))})
     if (!text.empty()) out << "  " << name << "       " << text << '\n';
+  if (totals.last.kept_bytes > 0)
+    out << "  old weights     " << size_text(static_cast<std::int64_t>(totals.last.kept_bytes))
+        << " kept at most for " << job.delay_policy->name() << '\n';
   if (totals.end.partial_pushes > 0)
     out << "  partial pushes  " << totals.end.partial_pushes << " (completed by others)\n";
   if (totals.end.lost_residuals > 0)
@@ -302,6 +306,8 @@ std::string result_json(const Job& job, const RunReport& totals) {
   json["pushed_bytes_without_codec"] = totals.last.plain_push_bytes;
   json["pulled_bytes"] = totals.last.pull_bytes;
   json["pulled_bytes_without_codec"] = totals.last.plain_pull_bytes;
+  json["delay_policy"] = job.delay_policy ? job.delay_policy->name() : "plain";
+  json["kept_weight_bytes"] = totals.last.kept_bytes;
   json["partial_pushes"] = totals.end.partial_pushes;
   json["dropped_pushes"] = totals.end.dropped_pushes;
   json["lost_residuals"] = totals.end.lost_residuals;

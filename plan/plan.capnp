@@ -49,6 +49,12 @@ struct Plan $Cpp.namespace("leeway")
     $help("how far a worker may be ahead of the slowest worker")
     $values("0, 1, 2, ... iterations, bsp (a barrier), asp (no bound), \"adaptive(1,8)\" (a bound "
         "that moves from 1 to 8) or \"backup(N)\" (a barrier that does not wait for the last N)");
+  delayPolicy @29 :Training.DelayPolicy $flag("--delay-policy")
+    $help("how shards apply pushes that were computed on older weights")
+    $values("plain (like others), \"lag_scaled(1)\" (learning rate / lag), \"delay_adaptive(0.1)\" (learning rate "
+        "times lag at most 0.1), gap_aware, \"delay_compensated(0.04)\", "
+        "\"delay_compensated(2,0.95)\" (adaptive, with this decay of the mean square) or "
+        "ordered_momentum");
   workers @8 :UInt32 = 4 $range(Range.workers) $flag("--workers") $help("number of workers");
   shards @9 :UInt32 = 2 $range(least = 1, most = Range.maxShards) $flag("--shards")
     $help("number of shards, which hold the parameters");

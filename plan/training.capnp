@@ -31,6 +31,8 @@ struct Optimizer {
     adagrad @7 :AdaGrad $help("steps scaled by the sum of all squared gradients");
     sum @12 :Void $help("adds the sum of the workers' gradients, without a learning rate");
     assign @13 :Void $help("replaces the weights by the sum of the workers' gradients");
+    nadam @17 :NAdam $name("NAdam") $help("adam that looks one step ahead");
+    lion @18 :Lion $help("steps of one size along the sign of a momentum");
     updater @14 :Updater $help("a function that the program has registered, as updater(NAME)");
   }
   noDecayOnBiases @8 :Bool $flag("--no-decay-on-biases")
@@ -41,7 +43,10 @@ struct Optimizer {
     $help("largest norm of a gradient over all parameters: that of a round under bsp and backup, "
         "otherwise, and with top_k or random_k, that of each push; 0: no limit");
   eightBitState @15 :Bool $flag("--eight-bit-state")
-    $help("keep the state of momentum, nesterov, adam and adamw in 8 bits instead of 32; on CPUs");
+    $help("keep the optimizer's state in 8 bits instead of 32; on CPUs, and not for adagrad");
+  wholeSteps @16 :Bool $flag("--whole-steps")
+    $help("each push under ssp, asp and adaptive is a whole step, as in published asynchronous "
+        "methods, instead of its share of the samples of a round");
   groups @11 :List(ParameterGroup) $limit("kMaxParameterGroups")
     $help("parameters with another learning rate or weight decay; the first match counts");
   struct Updater {
@@ -60,6 +65,19 @@ struct Optimizer {
     beta2 @1 :Float64 = 0.999 $range(Range.belowOne) $help("decay of the second moment");
     epsilon @2 :Float64 = 1e-8 $range(Range.aboveZero) $help("added to the second moment's root");
     amsgrad @3 :Bool $help("divide by the largest second moment so far (Reddi et al. 2018)");
+  }
+  struct NAdam {
+    beta1 @0 :Float64 = 0.9 $range(Range.belowOne) $help("decay of the first moment");
+    beta2 @1 :Float64 = 0.999 $range(Range.belowOne) $help("decay of the second moment");
+    epsilon @2 :Float64 = 1e-8 $range(Range.aboveZero) $help("added to the second moment's root");
+    momentumDecay @3 :Float64 = 0.004 $range(Range.share)
+      $help("how fast the momentum rises from half of beta1 to beta1");
+    decoupled @4 :Bool = true $help("decay weights apart from the gradient, as adamw does");
+  }
+  struct Lion {
+    beta1 @0 :Float64 = 0.9 $range(Range.belowOne)
+      $help("share of the momentum in the sum whose sign is a step");
+    beta2 @1 :Float64 = 0.99 $range(Range.belowOne) $help("decay of the momentum");
   }
   struct AdaGrad {
     epsilon @0 :Float64 = 1e-10 $range(Range.aboveZero) $help("added to the root of the sum");
@@ -124,6 +142,32 @@ struct Consistency {
       low @4 :UInt32 = 1 $help("smallest bound");
       high @5 :UInt32 = 8 $help("largest bound");
     }
+  }
+}
+
+struct DelayPolicy {
+  # How shards apply a push by its lag: the rounds that were applied between the pull of its weights
+  # and its own update. In a round all workers train one iteration.
+  union {
+    plain @0 :Void $name("PlainPush") $help("applies a push in the same way, whatever its lag is");
+    lagScaled :group $help("divides a push's step by its lag, if that is above 1") {
+      power @1 :Float64 = 1 $range(above = 0, most = 10) $help("power of the lag");
+    }
+    delayAdaptive :group $help("limits the product of a push's learning rate and its lag") {
+      most @2 :Float64 = 0.1 $range(Range.aboveZero) $help("largest product");
+    }
+    gapAware :group $help("divides each gradient by its distance in usual steps plus 1") {
+      decay @3 :Float64 = 0.999 $range(Range.belowOne)
+        $help("decay of the mean that gives the usual step, in a round");
+    }
+    delayCompensated :group
+        $help("adds to each gradient what a second derivative, its square, predicts") {
+      lambda @4 :Float64 = 0.04 $range(Range.aboveZero) $help("factor of the prediction");
+      adaptive @5 :Bool $help("divide the factor by the root of the mean square gradient");
+      decay @6 :Float64 = 0.95 $range(Range.belowOne) $help("decay of this mean, in a round");
+    }
+    orderedMomentum @7 :Void
+      $help("a push changes the velocity as if it had come in the order of the pulls");
   }
 }
 

@@ -38,6 +38,7 @@ Scenario& Scenario::optimizer(plan::Optimizer optimizer) {
   plan::Optimizer& planned = plan_.optimizer;
   optimizer.no_decay_on_biases |= planned.no_decay_on_biases;
   optimizer.eight_bit_state |= planned.eight_bit_state;
+  optimizer.whole_steps |= planned.whole_steps;
   if (optimizer.clip_value == 0) optimizer.clip_value = planned.clip_value;
   if (optimizer.clip_norm == 0) optimizer.clip_norm = planned.clip_norm;
   if (optimizer.groups.empty()) optimizer.groups = std::move(planned.groups);
@@ -65,6 +66,11 @@ Scenario& Scenario::eight_bit_state(bool on) {
   return *this;
 }
 
+Scenario& Scenario::whole_steps(bool on) {
+  plan_.optimizer.whole_steps = on;
+  return *this;
+}
+
 Scenario& Scenario::parameter_group(std::string names, double rate, double decay) {
   plan_.optimizer.groups.push_back({std::move(names), rate, decay});
   return *this;
@@ -77,6 +83,11 @@ Scenario& Scenario::consistency(plan::Consistency policy) {
   plan_.consistency = policy;
   return *this;
 }
+Scenario& Scenario::delay_policy(plan::DelayPolicy policy) {
+  plan_.delay_policy = policy;
+  return *this;
+}
+
 Scenario& Scenario::compress_push(plan::Codec codec) {
   plan_.compress.push = codec;
   return *this;

@@ -48,7 +48,7 @@ class Scenario {
   /// defines: register_layer("name", factory), then custom("name").
   Scenario& model(std::vector<plan::Layer> layers);
   Scenario& loss(plan::Loss loss);
-  /// Keeps what the next four methods have set.
+  /// Keeps what the next six methods have set.
   Scenario& optimizer(plan::Optimizer optimizer);
   /// Limits the norm of a gradient over all parameters: under bsp and backup of each round's, else
   /// of each push.
@@ -58,11 +58,16 @@ class Scenario {
   /// No weight decay for biases and for the scales and shifts of norms.
   Scenario& no_decay_on_biases(bool on = true);
   Scenario& eight_bit_state(bool on = true);
+  /// Each push under ssp, asp and adaptive is a whole step instead of its share of a round.
+  Scenario& whole_steps(bool on = true);
   /// Factors of the learning rate and the weight decay of the parameters with these names, such as
   /// "0.*,*.bias". May be called several times; the first group that matches a parameter counts.
   Scenario& parameter_group(std::string names, double rate, double decay = 1);
   Scenario& lr_schedule(plan::LrSchedule schedule);
   Scenario& consistency(plan::Consistency policy);
+  /// How shards apply pushes that were computed on older weights. Example:
+  /// delay_policy(gap_aware()).
+  Scenario& delay_policy(plan::DelayPolicy policy);
   /// Encodings of gradients, and of weights, in messages. Example: compress_push(top_k(0.01)).
   Scenario& compress_push(plan::Codec codec);
   Scenario& compress_pull(plan::Codec codec);

@@ -172,6 +172,14 @@ inline plan::Optimizer adamw(double learning_rate = 1e-3, double weight_decay = 
                              bool amsgrad = false) {
   return {learning_rate, weight_decay, plan::AdamW{.amsgrad = amsgrad}};
 }
+/// `beta1`: decay of the first moment. Weight decay is apart from the gradient, as adamw's.
+inline plan::Optimizer nadam(double learning_rate = 2e-3, double beta1 = 0.9,
+                             double weight_decay = 0) {
+  return {learning_rate, weight_decay, plan::NAdam{.beta1 = beta1}};
+}
+inline plan::Optimizer lion(double learning_rate = 1e-4, double weight_decay = 0) {
+  return {learning_rate, weight_decay, plan::Lion{}};
+}
 /// `initial`: the sum of squares at the start.
 inline plan::Optimizer adagrad(double learning_rate = 0.01, double initial = 0) {
   return {learning_rate, 0, plan::AdaGrad{.initial = initial}};
@@ -200,6 +208,7 @@ inline const NamedOptimizer kOptimizers[] = {
     {"sgd", sgd(0.1)},           {"momentum", momentum(0.1)},
     {"nesterov", nesterov(0.1)}, {"adam", adam()},
     {"adamw", adamw()},          {"adagrad", adagrad()},
+    {"nadam", nadam()},          {"lion", lion()},
     {"sum", sum_gradients()},    {"assign", assign_gradients()},
 };
 static_assert(std::size(kOptimizers) + 1 == std::variant_size_v<plan::OptimizerKind>,
@@ -290,6 +299,33 @@ inline plan::Consistency asp() {
 /// Like ssp(), with a bound from `low` to `high` that rises while workers wait and falls otherwise.
 inline plan::Consistency adaptive(std::uint32_t low, std::uint32_t high) {
   return plan::Adaptive{low, high};
+}
+
+// ---- delayed pushes ----
+
+/// The learning rate divided by the lag to this power.
+inline plan::DelayPolicy lag_scaled(double power = 1) {
+  return plan::LagScaled{power};
+}
+/// The product of learning rate and lag is at most this.
+inline plan::DelayPolicy delay_adaptive(double most) {
+  return plan::DelayAdaptive{most};
+}
+/// Gradients divided by the distance, in usual steps, that the weights have moved since the pull.
+inline plan::DelayPolicy gap_aware(double decay = 0.999) {
+  return plan::GapAware{decay};
+}
+/// Gradients moved to the present weights with their squares as second derivatives.
+inline plan::DelayPolicy delay_compensated(double lambda = 0.04) {
+  return plan::DelayCompensated{.lambda = lambda};
+}
+/// The same, with `lambda` divided by the root of the mean square gradient.
+inline plan::DelayPolicy adaptive_delay_compensated(double lambda = 2, double decay = 0.95) {
+  return plan::DelayCompensated{.lambda = lambda, .adaptive = true, .decay = decay};
+}
+/// Momentum as if pushes came in the order of their pulls.
+inline plan::DelayPolicy ordered_momentum() {
+  return plan::OrderedMomentum{};
 }
 
 // ---- stragglers and faults ----

@@ -14,17 +14,17 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <functional>
 #include <iostream>
 #include <limits>
-#include <mutex>
-#include <thread>
 
 #include "study.hpp"
+#include "worlds.hpp"
 
 using namespace leeway;
 using study::cell;
+using study::kWorlds;
+using study::SimulatedWorld;
 
 namespace {
 
@@ -33,31 +33,6 @@ constexpr std::array<double, 2> kTargets = {0.82, 0.85};
 constexpr std::int64_t kTestSamples = 2000;
 constexpr double kNever = std::numeric_limits<double>::infinity();
 constexpr std::uint64_t kSeeds = 5;
-
-/// A world: its name and its changes to the plan.
-struct SimulatedWorld {
-  std::string name;
-  void (*add)(Plan& plan);
-};
-
-/// The worker that is slow in worlds with one slow worker.
-std::uint32_t last_worker(const Plan& plan) {
-  return plan.workers - 1;
-}
-
-const SimulatedWorld kWorlds[] = {
-    {"equal workers", [](Plan&) {}},
-    {"one worker slow in bursts",
-     [](Plan& plan) { plan.stragglers.push_back(slow_in_bursts(last_worker(plan), 5, 0.25, 20)); }},
-    {"one worker always 4 times as slow",
-     [](Plan& plan) { plan.stragglers.push_back(slow(last_worker(plan), 4)); }},
-    {"a heavy tail for all",
-     [](Plan& plan) { plan.stragglers.push_back(slow_by_pareto(all_workers, 1.5, 20)); }},
-    {"a slow network", [](Plan& plan) {
-       plan.simulated->link /= 5;
-       plan.simulated->latency_us *= 20;
-       plan.simulated->jitter = 1;
-     }}};
 
 struct Policy {
   std::string name;
@@ -138,27 +113,14 @@ std::vector<Trial> every_trial(const SimulatedWorld& world, const Plan& base) {
 /// Reports the first failed run and returns its exit code.
 int run_all(std::span<Trial> trials, study::Report& report,
             const std::function<void(std::size_t)>& on_end) {
-  std::atomic<std::size_t> next = 0;
-  std::atomic<int> exit_code = 0;
-  std::mutex mutex;
-  const auto work = [&] {
-    for (std::size_t i; exit_code == 0 && (i = next++) < trials.size();) {
-      const Result result = run(trials[i].plan, {.quiet = true});
-      std::lock_guard lock(mutex);
-      if (exit_code != 0) return;
-      if (!result.ok()) {
-        exit_code = report.failed(trials[i].name, result);
-        return;
-      }
-      trials[i].outcome = outcome_of(result);
-      on_end(i);
-    }
-  };
-  std::vector<std::jthread> threads;
-  for (unsigned i = 0; i < std::max(1u, std::thread::hardware_concurrency()); ++i)
-    threads.emplace_back(work);
-  threads.clear();  // joins them
-  return exit_code;
+  return study::in_parallel(
+      trials.size(), [&](std::size_t i) { return run(trials[i].plan, {.quiet = true}); },
+      [&](std::size_t i, const Result& result) {
+        if (!result.ok()) return report.failed(trials[i].name, result);
+        trials[i].outcome = outcome_of(result);
+        on_end(i);
+        return 0;
+      });
 }
 
 /// Minimum, median and maximum over the seeds.

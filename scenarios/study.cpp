@@ -7,8 +7,12 @@
 #include <leeway/monitoring/run_folder.hpp>
 
 #include <algorithm>
+#include <atomic>
+#include <filesystem>
 #include <fstream>
 #include <iostream>
+#include <mutex>
+#include <thread>
 
 namespace leeway::study {
 
@@ -37,11 +41,31 @@ Status check(std::span<const Named> plans) {
   return {};
 }
 
+int in_parallel(std::size_t count, const std::function<Result(std::size_t)>& run,
+                const std::function<int(std::size_t, const Result&)>& end) {
+  std::atomic<std::size_t> next = 0;
+  std::atomic<int> code = 0;
+  std::mutex mutex;
+  const auto work = [&] {
+    for (std::size_t i; code == 0 && (i = next++) < count;) {
+      const Result result = run(i);
+      std::lock_guard lock(mutex);
+      if (code == 0) code = end(i, result);
+    }
+  };
+  std::vector<std::jthread> threads;
+  for (unsigned i = 0; i < std::max(1u, std::thread::hardware_concurrency()); ++i)
+    threads.emplace_back(work);
+  threads.clear();  // joins them
+  return code;
+}
+
 Report::Report(const CommandLine& line)
     : name_(line.plan.name), folder_(line.options.folder), quiet_(line.options.quiet) {}
 
-Status Report::open() {
-  return folder_.empty() ? Status() : make_study_folder(folder_);
+Status Report::open(const std::string& continues) {
+  const bool again = !continues.empty() && std::filesystem::exists(folder_ + '/' + continues);
+  return folder_.empty() || again ? Status() : make_study_folder(folder_);
 }
 
 void Report::print(const std::string& text) {
@@ -52,9 +76,13 @@ void Report::print(const std::string& text) {
 }
 
 void Report::draw(std::span<const Chart> charts, const PictureOptions& options) {
+  write("loss.svg", svg(charts, options));
+}
+
+void Report::write(const std::string& file, const std::string& content) {
   if (folder_.empty()) return;
-  std::ofstream(folder_ + "/loss.svg") << svg(charts, options);
-  drawn_ = true;
+  std::ofstream(folder_ + '/' + file) << content;
+  if (std::ranges::find(files_, file) == files_.end()) files_.push_back(file);
 }
 
 int Report::failed(const std::string& run, const Result& result) {
@@ -71,8 +99,8 @@ int Report::refuse(const std::string& text) {
 
 int Report::end(const std::string& more) {
   if (printed_)
-    std::cout << "\nKept in " << folder_ << ": table.txt" << (drawn_ ? ", loss.svg" : "") << more
-              << std::endl;
+    std::cout << "\nKept in " << folder_ << ": table.txt" << (files_.empty() ? "" : ", ")
+              << join(files_, ", ") << more << std::endl;
   return 0;
 }
 

@@ -4,6 +4,7 @@
 #include <leeway/leeway.hpp>
 #include <leeway/monitoring/picture.hpp>
 
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -35,15 +36,24 @@ struct Named {
 /// of the first invalid plan.
 Status check(std::span<const Named> plans);
 
+/// Calls run(i) for each i below `count`, on all cores, and end(i, result) for each result, from
+/// one thread at a time. Stops when an end() does not return 0. Returns what it returned.
+int in_parallel(std::size_t count, const std::function<Result(std::size_t)>& run,
+                const std::function<int(std::size_t, const Result&)>& end);
+
 /// Prints the table of a study, and appends it to table.txt in the command line's folder, if any.
 class Report {
  public:
   explicit Report(const CommandLine& line);
-  /// Creates the folder, if any.
-  Status open();
+  /// Creates the folder, if any. A folder with the file `continues` was made by this program, and
+  /// is used again.
+  Status open(const std::string& continues = "");
   void print(const std::string& text);
   /// Rewrites loss.svg.
   void draw(std::span<const Chart> charts, const PictureOptions& options = {});
+  /// Writes another file of the folder, if there is one.
+  void write(const std::string& file, const std::string& content);
+  const std::string& folder() const { return folder_; }
   /// Reports a failed run. Returns the exit code.
   int failed(const std::string& run, const Result& result);
   /// Reports why nothing runs. Returns the exit code.
@@ -54,7 +64,8 @@ class Report {
  private:
   std::string name_, folder_;
   bool quiet_;
-  bool printed_ = false, drawn_ = false;
+  bool printed_ = false;
+  std::vector<std::string> files_;  // besides the table
 };
 
 }  // namespace leeway::study

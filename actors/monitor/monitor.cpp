@@ -150,6 +150,7 @@ Progress Monitor::present(Outbox& out) {
     progress.plain_push_bytes += shard.plain_push_bytes;
     progress.pull_bytes += shard.pull_bytes;
     progress.plain_pull_bytes += shard.plain_pull_bytes;
+    progress.kept_bytes += shard.kept_bytes;
     progress.malformed += shard.malformed;
     progress.refused += shard.refused;
   }

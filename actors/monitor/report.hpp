@@ -62,6 +62,7 @@ struct Progress {
   // Of gradients and weights in messages, and the same without a codec:
   std::uint64_t push_bytes = 0, plain_push_bytes = 0;
   std::uint64_t pull_bytes = 0, plain_pull_bytes = 0;
+  std::uint64_t kept_bytes = 0;  // the most old weights that shards kept for a delay policy
   std::uint64_t malformed = 0;
   std::uint64_t refused = 0;
 };

@@ -1,6 +1,7 @@
 #include "actors/shard/bucket_queues.hpp"
 
 #include <algorithm>
+#include <limits>
 
 #include "core/check.hpp"
 
@@ -32,6 +33,20 @@ std::vector<msg::StoredBlock> BucketQueues::save() const {
 void BucketQueues::restore(const std::vector<msg::StoredBlock>& blocks) {
   for (const msg::StoredBlock& block : blocks)
     for (Entry& entry : buckets_) entry.parameters->restore(block);
+}
+
+void BucketQueues::forget(WorkerId worker, Outbox& out) {
+  for (std::uint32_t bucket = 0; bucket < size(); ++bucket) {
+    enqueue(bucket,
+            ParameterBucket::Forget{worker, Iteration(std::numeric_limits<std::int64_t>::max())});
+    run(bucket, out);
+  }
+}
+
+std::uint64_t BucketQueues::most_kept_bytes() const {
+  std::uint64_t bytes = 0;
+  for (const Entry& entry : buckets_) bytes += entry.parameters->most_kept_bytes();
+  return bytes;
 }
 
 void BucketQueues::run(std::uint32_t bucket, Outbox& out) {

@@ -23,6 +23,10 @@ class BucketQueues {
   void enqueue(std::uint32_t bucket, ParameterBucket::Item item) {
     buckets_[bucket].parameters->enqueue(std::move(item));
   }
+  /// The worker pushes no gradient of any open pull.
+  void forget(WorkerId worker, Outbox& out);
+  /// The most bytes of old weights that were kept for a delay policy, summed over the buckets.
+  std::uint64_t most_kept_bytes() const;
   /// Runs a queue up to its next update and hands that to the host. Does nothing while an update of
   /// the bucket is under way.
   void run(std::uint32_t bucket, Outbox& out);

@@ -110,7 +110,22 @@ ParameterBucket::ParameterBucket(std::shared_ptr<const Job> job, const Bucket& b
                                  Device device, FirstState first)
     : job_(std::move(job)),
       on_(job_->executor(device)),
-      live_(first_state(*job_, *on_, bucket, first)) {}
+      live_(first_state(*job_, *on_, bucket, first)) {
+  if (!job_->delay_policy || job_->cost_only) return;
+  for (const BlockState& state : live_)
+    pulled_.emplace_back(job_->delay_policy->compares_weights() && job_->is_stepped(*state.block));
+}
+
+void ParameterBucket::record(const Reader& reader) {
+  std::uint64_t bytes = 0;
+  for (std::size_t i = 0; i < pulled_.size(); ++i) {
+    pulled_[i].record(reader.worker, reader.iteration, live_[i]);
+    // The present version takes no memory of its own.
+    if (const std::size_t versions = pulled_[i].versions())
+      bytes += (versions - 1) * live_[i].weights.size();
+  }
+  most_kept_bytes_ = std::max(most_kept_bytes_, bytes);
+}
 
 std::shared_ptr<Work> ParameterBucket::advance() {
   while (!busy_ && !queue_.empty()) {
@@ -118,13 +133,16 @@ std::shared_ptr<Work> ParameterBucket::advance() {
     queue_.pop_front();
     if (auto* update = std::get_if<Update>(&item)) {
       auto* shadow = update->also_shadow && !shadow_.empty() ? &shadow_ : nullptr;
-      busy_ =
-          std::make_shared<UpdateWork>(job_, on_, &live_, shadow, std::move(update->contributions));
+      busy_ = std::make_shared<UpdateWork>(job_, on_, &live_, shadow, &pulled_,
+                                           std::move(update->contributions));
       if (update->measured) return std::make_shared<MeasureWork>(busy_);
       return busy_;
     }
     if (auto* capture = std::get_if<Capture>(&item)) {
+      if (capture->reader) record(*capture->reader);
       capture->take(live_);
+    } else if (const auto* forget = std::get_if<Forget>(&item)) {
+      for (PulledVersions& pulled : pulled_) pulled.forget(forget->worker, forget->upto);
     } else if (auto* collect = std::get_if<Collect>(&item)) {
       collect->take(shadow_.empty() ? live_ : shadow_);
       shadow_.clear();
@@ -146,6 +164,8 @@ void ParameterBucket::save(std::vector<msg::StoredBlock>& blocks) const {
                              slot_floats(*job_, state, static_cast<int>(slot))});
     saved.progress = state.progress;
     saved.samples = state.samples;
+    if (!pulled_.empty())
+      saved.pulled = pulled_[static_cast<std::size_t>(&state - live_.data())].save(*state.block);
   }
 }
 
@@ -164,6 +184,10 @@ void ParameterBucket::restore(const msg::StoredBlock& block) {
     state->slots[slot] =
         slot_of(*job_, *state, static_cast<int>(slot), on_->fetch(block.slots[slot].data));
   }
+  for (const msg::PulledVersion& one : block.pulled)
+    LW_CHECK(!one.weights.data || fits(one.weights.data), one.worker);
+  if (!pulled_.empty())
+    pulled_[static_cast<std::size_t>(state - live_.begin())].restore(block.pulled, *on_);
   state->version = block.weights.version;
   state->progress = block.progress;
   state->samples = block.samples;

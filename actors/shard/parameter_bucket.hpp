@@ -9,6 +9,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -17,6 +18,7 @@
 #include "actors/outbox.hpp"
 #include "actors/shard/block_state.hpp"
 #include "actors/shard/contribution.hpp"
+#include "actors/shard/pulled_versions.hpp"
 #include "actors/shard/update_work.hpp"
 
 namespace leeway {
@@ -39,9 +41,20 @@ class ParameterBucket {
     bool also_shadow = false;
     bool measured = false;
   };
+  /// The pull of a worker for an iteration.
+  struct Reader {
+    WorkerId worker;
+    Iteration iteration;
+  };
   /// Hands references to the present state to `take`.
   struct Capture {
     std::function<void(const std::vector<BlockState>&)> take;
+    std::optional<Reader> reader = {};
+  };
+  /// Closes the worker's pulls up to this iteration, without an update.
+  struct Forget {
+    WorkerId worker;
+    Iteration upto;
   };
   /// Splits the state: from here on, only updates with also_shadow go into the shadow.
   struct Fork {};
@@ -51,7 +64,7 @@ class ParameterBucket {
   struct Collect {
     std::function<void(const std::vector<BlockState>&)> take;
   };
-  using Item = std::variant<Update, Capture, Fork, Unfork, Collect>;
+  using Item = std::variant<Update, Capture, Forget, Fork, Unfork, Collect>;
 
   void enqueue(Item item) { queue_.push_back(std::move(item)); }
 
@@ -67,16 +80,22 @@ class ParameterBucket {
   bool is_idle() const { return queue_.empty() && !busy_; }
   /// Idle, and without a fork.
   bool is_plain() const { return is_idle() && shadow_.empty(); }
+  /// The most bytes of old weights that were kept for a delay policy.
+  std::uint64_t most_kept_bytes() const { return most_kept_bytes_; }
   /// The blocks. Requires is_plain().
   void save(std::vector<msg::StoredBlock>& blocks) const;
   /// Replaces the state of a block of this bucket; ignores other blocks.
   void restore(const msg::StoredBlock& block);
 
  private:
+  void record(const Reader& reader);
+
   std::shared_ptr<const Job> job_;
   std::shared_ptr<Executor> on_;
   std::vector<BlockState> live_;
-  std::vector<BlockState> shadow_;  // empty: no fork
+  std::vector<BlockState> shadow_;      // empty: no fork
+  std::vector<PulledVersions> pulled_;  // by block; empty without a delay policy
+  std::uint64_t most_kept_bytes_ = 0;
   std::deque<Item> queue_;
   std::shared_ptr<UpdateWork> busy_;
 };

@@ -12,16 +12,16 @@ void PullAnswers::begin(WorkerId worker, Iteration iteration,
   auto answer = std::make_shared<Answer>(
       Answer{worker, clocks_.find(worker)->session, {iteration, {}}, shard_buckets.size()});
   for (const std::uint32_t bucket : shard_buckets) {
-    buckets_.enqueue(
-        bucket, ParameterBucket::Capture{[this, answer](const std::vector<BlockState>& states) {
-          for (const auto& state : states) {
-            answer->weights.blocks.push_back(encoded(state));
-            report_.pull_bytes += answer->weights.blocks.back().data.size();
-            report_.plain_pull_bytes +=
-                static_cast<std::uint64_t>(state.block->floats) * sizeof(float);
-          }
-          if (--answer->missing == 0) complete_.push_back(answer);
-        }});
+    const auto take = [this, answer](const std::vector<BlockState>& states) {
+      for (const auto& state : states) {
+        answer->weights.blocks.push_back(encoded(state));
+        report_.pull_bytes += answer->weights.blocks.back().data.size();
+        report_.plain_pull_bytes += static_cast<std::uint64_t>(state.block->floats) * sizeof(float);
+      }
+      if (--answer->missing == 0) complete_.push_back(answer);
+    };
+    buckets_.enqueue(bucket,
+                     ParameterBucket::Capture{take, ParameterBucket::Reader{worker, iteration}});
   }
   for (const std::uint32_t bucket : shard_buckets) buckets_.run(bucket, out);
   send_complete(out);

@@ -1,4 +1,5 @@
 // The scheduler's orders to a shard, and its reports.
+#include <algorithm>
 #include <utility>
 
 #include "actors/shard/shard.hpp"
@@ -57,6 +58,7 @@ void Shard::handle(const msg::Remove& remove, Outbox& out) {
   if (clocks_.find(remove.worker)) apply_->remove(remove.worker);
   clocks_.remove(remove.worker);
   gate_.withdraw(remove.worker);
+  if (job_->delay_policy) buckets_.forget(remove.worker, out);
   out.emit(event::Removed{remove.worker});
   apply_->release(remove.worker, out);
   clocks_changed(remove.worker, out);
@@ -114,6 +116,7 @@ void Shard::report(Outbox& out) {
   report_.max_clock_gap = clocks_.max_clock_gap();
   report_.parked_now = static_cast<std::uint32_t>(gate_.parked());
   report_.malformed = malformed();
+  report_.kept_bytes = std::max(report_.kept_bytes, buckets_.most_kept_bytes());
   report_.waits = gate_.waits().all();
   out.send(kMonitor, encode({.body = report_}));
 }

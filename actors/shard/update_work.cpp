@@ -75,29 +75,17 @@ class StateRewrite {
   Blob unpacked_;
 };
 
-/// The floats of a range.
-kernels::UpdateBuffers part_of(kernels::UpdateBuffers buffers, const UpdateRange& range) {
-  buffers.count = range.end - range.begin;
-  buffers.w += range.begin;
-  buffers.w_out += range.begin;
-  buffers.g += range.begin;
-  for (int slot = 0; slot < kernels::UpdateBuffers::kMaxSlots; ++slot) {
-    if (!buffers.state[slot]) break;
-    buffers.state[slot] += range.begin;
-    buffers.state_out[slot] += range.begin;
-  }
-  return buffers;
-}
-
 }  // namespace
 
 UpdateWork::UpdateWork(std::shared_ptr<const Job> job, std::shared_ptr<Executor> on,
                        std::vector<BlockState>* live, std::vector<BlockState>* shadow,
+                       std::vector<PulledVersions>* open_pulls,
                        std::vector<Contribution> contributions)
     : job_(std::move(job)),
       on_(std::move(on)),
       live_(live),
       shadow_(shadow),
+      open_pulls_(open_pulls),
       contributions_(std::move(contributions)) {
   const std::int64_t round = round_samples(contributions_);
   scale_ = contributions_.front().scale;  // stages of one pipeline have the same scale
@@ -119,7 +107,9 @@ UpdateWork::UpdateWork(std::shared_ptr<const Job> job, std::shared_ptr<Executor>
   if (shares_.size() == 1)
     portion_ = static_cast<double>(shares_.front().end - shares_.front().begin) /
                contributions_[shares_.front().begin].owners;
-  weight_ = portion_ * static_cast<double>(samples_) / static_cast<double>(round);
+  const bool whole = job_->plan.optimizer.whole_steps && samples_ > 0;
+  weight_ =
+      portion_ * static_cast<double>(samples_) / static_cast<double>(whole ? samples_ : round);
 }
 
 Cost UpdateWork::cost_of(int part, std::int64_t arrays) const {
@@ -139,6 +129,7 @@ void UpdateWork::run(int part) {
   for (std::size_t i = 0; i < contributions_.size(); ++i)
     lags_[i] =
         std::max(lags_[i], (*live_)[index].version - contributions_[i].blocks[index].version);
+  const Pulled pulled = take_pulled(index);
   if (job_->cost_only || (*live_)[index].block->frozen) {
     count((*live_)[index], weight_);
     if (shadow_) count((*shadow_)[index], weight_);
@@ -148,9 +139,10 @@ void UpdateWork::run(int part) {
   const auto assigned = std::move(assigned_[index]);
   if (has_gradients(index)) {
     const Blob gradient = measured_.empty() ? mean_gradient(index) : std::move(measured_[index]);
-    apply((*live_)[index], gradient.as_floats());
-    if (shadow_) apply((*shadow_)[index], gradient.as_floats());
+    apply((*live_)[index], gradient.as_floats(), pulled);
+    if (shadow_) apply((*shadow_)[index], gradient.as_floats(), pulled);
     on_->end_read(gradient);
+    if (pulled.weights) on_->end_read(pulled.weights);
   } else {
     count((*live_)[index], 0);
     if (shadow_) count((*shadow_)[index], 0);
@@ -303,7 +295,26 @@ void UpdateWork::count(BlockState& state, double weight) const {
   ++state.version;
 }
 
-void UpdateWork::apply(BlockState& state, const float* gradient) const {
+UpdateWork::Pulled UpdateWork::take_pulled(std::size_t index) {
+  if (open_pulls_->empty()) return {};
+  const BlockState& state = (*live_)[index];
+  PulledVersions& open = (*open_pulls_)[index];
+  Pulled oldest;
+  for (const Contribution& one : contributions_) {
+    const Version version = one.blocks[index].version;
+    Pulled pulled;
+    if (const auto* found = open.find(one.worker, version))
+      pulled = {state.progress - found->progress, found->weights};
+    else if (state.version.value() > 0)  // the worker has pulled again since then
+      pulled.lag = state.progress * static_cast<double>(state.version - version) /
+                   static_cast<double>(state.version.value());
+    if (pulled.lag >= oldest.lag) oldest = pulled;
+    open.forget(one.worker, one.iteration);
+  }
+  return oldest;
+}
+
+void UpdateWork::apply(BlockState& state, const float* gradient, const Pulled& pulled) const {
   const double epochs =
       static_cast<double>(state.samples) / static_cast<double>(job_->data.train->size());
   count(state, weight_);
@@ -313,6 +324,7 @@ void UpdateWork::apply(BlockState& state, const float* gradient) const {
   Rewrite weights(*on_, state.weights);
   buffers.w = weights.from();
   buffers.w_out = weights.to();
+  buffers.pulled = pulled.weights ? pulled.weights.as_floats() : buffers.w;
   std::vector<StateRewrite> slots;
   slots.reserve(state.slots.size());
   for (std::size_t i = 0; i < state.slots.size(); ++i) {
@@ -329,15 +341,17 @@ void UpdateWork::apply(BlockState& state, const float* gradient) const {
     const plan::Optimizer& settings = job_->plan.optimizer;
     const double rate =
         settings.learning_rate * job_->lr_schedule->factor(epochs, job_->plan.stop.epochs);
-    buffers.scale = scale_;
-    if (settings.clip_value > 0) buffers.limit = static_cast<float>(settings.clip_value);
+    buffers.clipping.scale = scale_;
+    if (settings.clip_value > 0) buffers.clipping.limit = static_cast<float>(settings.clip_value);
     for (const UpdateRange& range : job_->update_ranges[state.block->id.value()]) {
       const auto parameter = static_cast<std::size_t>(range.parameter);
-      job_->optimizer->update(*on_, part_of(buffers, range),
+      job_->optimizer->update(*on_, buffers.range(range.begin, range.end),
                               {.weight = weight_,
                                .learning_rate = rate * range.factors.rate,
                                .progress = state.progress,
                                .decay = range.factors.decay,
+                               .lag = pulled.lag,
+                               .largest_rate = settings.learning_rate * range.factors.rate,
                                .parameter = job_->model->parameters()[parameter].name,
                                .first = range.first,
                                .floats = range.floats});

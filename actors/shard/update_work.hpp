@@ -7,6 +7,7 @@
 #include "actors/outbox.hpp"
 #include "actors/shard/block_state.hpp"
 #include "actors/shard/contribution.hpp"
+#include "actors/shard/pulled_versions.hpp"
 
 namespace leeway {
 
@@ -22,10 +23,10 @@ struct AppliedUpdate {
 class UpdateWork final : public Work {
  public:
   /// Updates `live`, and `shadow` unless it is null. The contributions are in ascending order of
-  /// their workers, and none is empty.
+  /// their workers, and none is empty. `open_pulls`: by block, or empty without a delay policy.
   UpdateWork(std::shared_ptr<const Job> job, std::shared_ptr<Executor> on,
              std::vector<BlockState>* live, std::vector<BlockState>* shadow,
-             std::vector<Contribution> contributions);
+             std::vector<PulledVersions>* open_pulls, std::vector<Contribution> contributions);
 
   int parts() const override { return static_cast<int>(live_->size()); }
   Cost cost(int part) const override;
@@ -49,6 +50,11 @@ class UpdateWork final : public Work {
     WorkerId lead;
     std::size_t begin, end;  // of contributions_
     std::int64_t samples;
+  };
+  /// The weights that a gradient was computed on.
+  struct Pulled {
+    double lag = 0;  // rounds since then
+    Blob weights;    // null: not kept
   };
   /// Floats of a block that get new weights after the update.
   struct Assignment {
@@ -76,12 +82,16 @@ class UpdateWork final : public Work {
   /// The cost of reading or writing this number of arrays of a block's size.
   Cost cost_of(int part, std::int64_t arrays) const;
   void count(BlockState& state, double weight) const;
-  void apply(BlockState& state, const float* gradient) const;
+  /// The oldest weights of the contributions, whose pulls are then closed. Without rounds, an
+  /// update has one push, or those of the stages that share a block.
+  Pulled take_pulled(std::size_t index);
+  void apply(BlockState& state, const float* gradient, const Pulled& pulled) const;
 
   std::shared_ptr<const Job> job_;
   std::shared_ptr<Executor> on_;
   std::vector<BlockState>* live_;
   std::vector<BlockState>* shadow_;
+  std::vector<PulledVersions>* open_pulls_;  // by block; empty without a delay policy
   std::vector<Contribution> contributions_;
   std::vector<Share> shares_;
   std::vector<std::int64_t> lags_;

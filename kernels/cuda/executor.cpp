@@ -274,6 +274,9 @@ class CudaExecutor final : public Executor {
   void update(const UpdateBuffers& buffers, const UpdateFormula& formula) override {
     cuda::update(on(), buffers, formula);
   }
+  void correct_delay(const DelayBuffers& buffers, const DelayFormula& formula) override {
+    cuda::correct_delay(on(), buffers, formula);
+  }
   std::int64_t find_non_finite(const float* x, std::int64_t count) override {
     return cuda::find_non_finite(on(), reinterpret_cast<std::int64_t*>(found_.mutable_data()), x,
                                  count);

@@ -10,6 +10,7 @@
 #include "kernels/batch_norm.hpp"
 #include "kernels/conv2d.hpp"
 #include "kernels/cuda/stream.hpp"
+#include "kernels/delay_correction.hpp"
 #include "kernels/dropout.hpp"
 #include "kernels/embedding.hpp"
 #include "kernels/gemm.hpp"
@@ -140,9 +141,10 @@ void sigmoid_cross_entropy(On on, ClassLoss* result, float* dy, const float* y, 
 void mean_squared_error(On on, ClassLoss* result, float* dy, const float* y, const float* t,
                         std::int64_t count);
 
-// ---- update.cu, finite.cu, squares.cu ----
+// ---- update.cu, delay_correction.cu, finite.cu, squares.cu ----
 
 void update(On on, const UpdateBuffers& buffers, const UpdateFormula& formula);
+void correct_delay(On on, const DelayBuffers& buffers, const DelayFormula& formula);
 /// Waits for the queue. `found`: host memory for the result that the device can write.
 std::int64_t find_non_finite(On on, std::int64_t* found, const float* x, std::int64_t count);
 /// The same.

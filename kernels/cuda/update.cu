@@ -25,7 +25,7 @@ __global__ void __launch_bounds__(kThreads)
     if constexpr (Formula::kSlots > 0) a = at.state[0][i];
     if constexpr (Formula::kSlots > 1) b = at.state[1][i];
     if constexpr (Formula::kSlots > 2) c = at.state[2][i];
-    apply(formula, w, a, b, c, at.clipped(at.g[i]));
+    apply(formula, w, a, b, c, at.clipping.of(at.g[i]));
     at.w_out[i] = w;
     if constexpr (Formula::kSlots > 0) at.state_out[0][i] = a;
     if constexpr (Formula::kSlots > 1) at.state_out[1][i] = b;
@@ -50,10 +50,10 @@ __global__ void __launch_bounds__(kThreads)
     if constexpr (Formula::kSlots > 0) a = load4(at.state[0], i);
     if constexpr (Formula::kSlots > 1) b = load4(at.state[1], i);
     if constexpr (Formula::kSlots > 2) c = load4(at.state[2], i);
-    apply(formula, w.x, a.x, b.x, c.x, at.clipped(g.x));
-    apply(formula, w.y, a.y, b.y, c.y, at.clipped(g.y));
-    apply(formula, w.z, a.z, b.z, c.z, at.clipped(g.z));
-    apply(formula, w.w, a.w, b.w, c.w, at.clipped(g.w));
+    apply(formula, w.x, a.x, b.x, c.x, at.clipping.of(g.x));
+    apply(formula, w.y, a.y, b.y, c.y, at.clipping.of(g.y));
+    apply(formula, w.z, a.z, b.z, c.z, at.clipping.of(g.z));
+    apply(formula, w.w, a.w, b.w, c.w, at.clipping.of(g.w));
     store4(at.w_out, i, w);
     if constexpr (Formula::kSlots > 0) store4(at.state_out[0], i, a);
     if constexpr (Formula::kSlots > 1) store4(at.state_out[1], i, b);

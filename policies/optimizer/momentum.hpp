@@ -21,6 +21,7 @@ class Momentum final : public Optimizer {
       : factor_(spec.factor), dampening_(spec.dampening), decay_(weight_decay) {}
   std::string_view name() const override { return "momentum"; }
   int slots() const override { return 1; }  // m
+  bool has_velocity() const override { return true; }
   kernels::UpdateFormula formula(const UpdateSize& size) const override {
     return kernels::MomentumFormula{
         .rate = static_cast<float>(size.learning_rate * size.weight),

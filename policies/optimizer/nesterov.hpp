@@ -19,6 +19,7 @@ class Nesterov final : public Optimizer {
       : factor_(spec.factor), decay_(weight_decay) {}
   std::string_view name() const override { return "nesterov"; }
   int slots() const override { return 1; }  // m
+  bool has_velocity() const override { return true; }
   kernels::UpdateFormula formula(const UpdateSize& size) const override {
     return kernels::NesterovFormula{
         .rate = static_cast<float>(size.learning_rate * size.weight),

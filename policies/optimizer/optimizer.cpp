@@ -7,7 +7,9 @@
 #include "policies/optimizer/adagrad.hpp"
 #include "policies/optimizer/adam.hpp"
 #include "policies/optimizer/adamw.hpp"
+#include "policies/optimizer/lion.hpp"
 #include "policies/optimizer/momentum.hpp"
+#include "policies/optimizer/nadam.hpp"
 #include "policies/optimizer/nesterov.hpp"
 #include "policies/optimizer/sgd.hpp"
 #include "policies/optimizer/sum_gradients.hpp"
@@ -37,6 +39,12 @@ struct OptimizerMaker {
   std::unique_ptr<Optimizer> operator()(const plan::AdaGrad& spec) const {
     return std::make_unique<AdaGrad>(spec, weight_decay);
   }
+  std::unique_ptr<Optimizer> operator()(const plan::NAdam& spec) const {
+    return std::make_unique<NAdam>(spec, weight_decay);
+  }
+  std::unique_ptr<Optimizer> operator()(const plan::Lion& spec) const {
+    return std::make_unique<Lion>(spec, weight_decay);
+  }
   std::unique_ptr<Optimizer> operator()(const plan::Sum& spec) const {
     return std::make_unique<SumGradients>(spec);
   }
@@ -56,11 +64,15 @@ std::unique_ptr<Optimizer> make_optimizer(const plan::Optimizer& spec) {
 
 void Optimizer::update(Executor& on, const kernels::UpdateBuffers& buffers,
                        const UpdateSize& size) const {
+  check(buffers, size);
+  on.update(buffers, formula(size));
+}
+
+void Optimizer::check(const kernels::UpdateBuffers& buffers, const UpdateSize& size) const {
   LW_CHECK(buffers.count == 0 || (buffers.w && buffers.w_out && buffers.g), buffers.count);
   for (int slot = 0; slot < slots() && buffers.count > 0; ++slot)
     LW_CHECK(buffers.state[slot] && buffers.state_out[slot], slot, name());
   LW_CHECK(size.weight >= 0 && std::isfinite(size.learning_rate), size.weight, size.learning_rate);
-  on.update(buffers, formula(size));
 }
 
 }  // namespace leeway

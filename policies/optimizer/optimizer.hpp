@@ -21,6 +21,8 @@ struct UpdateSize {
   double learning_rate = 0;  // from the lr schedule, not multiplied by `weight`
   double progress = 0;       // sum of the weights of all updates of these floats, this one included
   double decay = 1;          // factor of the weight decay
+  double lag = 0;            // rounds between the pull of the gradient's weights and this update
+  double largest_rate = 0;   // the learning rate without its schedule
   // For optimizers that update parameters separately (see UpdateRange):
   std::string_view parameter;  // whose floats these are
   std::int64_t first = 0;      // floats of the parameter before them
@@ -34,9 +36,11 @@ class Optimizer {
   /// State arrays, each as large as the weights.
   virtual int slots() const = 0;
   /// Arrays that an in-place update reads, plus those that it writes; for cost models.
-  int streams() const { return 3 + 2 * slots(); }
+  virtual int streams() const { return 3 + 2 * slots(); }
   /// Whether a round's gradient is the sum over the workers instead of their mean.
   virtual bool sums_rounds() const { return false; }
+  /// Whether the first state array is a velocity: a sum of gradients that the rate multiplies.
+  virtual bool has_velocity() const { return false; }
   /// The values of a state array.
   virtual StateRange state_range(int /*slot*/) const { return StateRange::any; }
   /// The first value of all elements of a state array.
@@ -47,6 +51,10 @@ class Optimizer {
   /// checked.
   virtual void update(Executor& on, const kernels::UpdateBuffers& buffers,
                       const UpdateSize& size) const;
+
+ protected:
+  /// Checks that the arrays are there and the size is valid.
+  void check(const kernels::UpdateBuffers& buffers, const UpdateSize& size) const;
 };
 
 /// The optimizer that the plan names.

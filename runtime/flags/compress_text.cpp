@@ -1,15 +1,13 @@
 #include "runtime/flags/compress_text.hpp"
 
 #include <algorithm>
-#include <charconv>
-#include <cmath>
 #include <iterator>
 #include <optional>
 #include <string_view>
-#include <vector>
 
 #include "core/text.hpp"
 #include "plan/settings.hpp"
+#include "runtime/flags/arguments.hpp"
 #include "runtime/words.hpp"
 
 namespace leeway {
@@ -29,25 +27,6 @@ constexpr Field kFields[] = {{"push", &plan::Compression::push},
                              {"pull", &plan::Compression::pull},
                              {"activations", &plan::Compression::activations},
                              {"activation_gradients", &plan::Compression::activation_gradients}};
-
-/// The numbers in "name(number,number)"; none for another text.
-std::vector<double> arguments_of(std::string_view text, std::string_view name) {
-  if (!text.starts_with(name) || !text.ends_with(')')) return {};
-  text.remove_prefix(name.size());
-  if (text.empty() || text.front() != '(') return {};
-  text.remove_prefix(1);
-  std::vector<double> numbers;
-  while (true) {  // each number ends with a comma, the last with the bracket
-    double number = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size() - 1, number);
-    if (error != std::errc() || !std::isfinite(number)) return {};
-    numbers.push_back(number);
-    text.remove_prefix(static_cast<std::size_t>(end - text.data()));
-    if (text.size() == 1) return numbers;
-    if (text.front() != ',') return {};
-    text.remove_prefix(1);
-  }
-}
 
 /// The length of the first codec of a list: up to a comma that is not in brackets.
 std::size_t end_of_part(std::string_view list) {

@@ -1,5 +1,6 @@
 #include "runtime/flags/flags.hpp"
 #include "runtime/flags/compress_text.hpp"
+#include "runtime/flags/delay_text.hpp"
 
 #include <algorithm>
 
@@ -60,6 +61,8 @@ void add_training_flags(CLI::App& app, Flags& flags, const Plan& plan) {
                     plan::help_of_flag(plan::setting("optimizer.no_decay_on_biases")));
   training.add_flag("--eight-bit-state", flags.eight_bit_state,
                     plan::help_of_flag(plan::setting("optimizer.eight_bit_state")));
+  training.add_flag("--whole-steps", flags.whole_steps,
+                    plan::help_of_flag(plan::setting("optimizer.whole_steps")));
   training.setting("optimizer.clip_norm", flags.clip_norm, plan.optimizer.clip_norm);
   training.setting("optimizer.clip_value", flags.clip_value, plan.optimizer.clip_value);
   training.setting("lr_schedule", flags.lr_schedule, text_of(plan.lr_schedule));
@@ -98,6 +101,7 @@ void add_actor_flags(CLI::App& app, Flags& flags, const Plan& plan) {
   actors.setting("shards", flags.shards, plan.shards);
   actors.setting("replicas", flags.replicas, plan.replicas);
   actors.setting("consistency", flags.staleness, text_of(plan.consistency));
+  actors.setting("delay_policy", flags.delay_policy, text_of(plan.delay_policy));
   actors.setting("balance", flags.balance, text_of(plan.balance));
   actors.setting("compress", flags.compress, text_of(plan.compress));
   actors.add_flag("--prefetch", flags.prefetch, plan::help_of_flag(plan::setting("prefetch")));
@@ -261,6 +265,7 @@ Status apply_training(const Flags& flags, Plan& plan) {
   }
   if (flags.no_decay_on_biases) plan.optimizer.no_decay_on_biases = true;
   if (flags.eight_bit_state) plan.optimizer.eight_bit_state = true;
+  if (flags.whole_steps) plan.optimizer.whole_steps = true;
   take(plan.optimizer.clip_norm, flags.clip_norm);
   take(plan.optimizer.clip_value, flags.clip_value);
   take(plan.optimizer.learning_rate, flags.learning_rate);
@@ -288,6 +293,11 @@ Status apply_policies(const Flags& flags, Plan& plan) {
     auto policy = parse_staleness(*flags.staleness);
     if (!policy) return policy.error();
     plan.consistency = *policy;
+  }
+  if (flags.delay_policy) {
+    auto policy = parse_delay_policy(*flags.delay_policy);
+    if (!policy) return policy.error();
+    plan.delay_policy = *policy;
   }
   if (flags.compress) {
     auto compression = parse_compression(*flags.compress, plan.compress);

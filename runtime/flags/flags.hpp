@@ -20,14 +20,15 @@ struct Flags {
   std::optional<std::uint64_t> seed, iterations;
   std::optional<double> epochs, seconds, accuracy, learning_rate, weight_decay, clip_norm,
       clip_value, warmup, warmup_start, evaluate_every;
-  std::optional<std::string> staleness, compress, balance, optimizer, lr_schedule, augment, init,
-      freeze, precision, device;
+  std::optional<std::string> staleness, delay_policy, compress, balance, optimizer, lr_schedule,
+      augment, init, freeze, precision, device;
   std::optional<std::string> checkpoint_every, checkpoint_dir, resume;
   std::optional<std::uint32_t> keep;
   std::vector<std::string> slow, faults, init_map;
   bool init_partial = false;
   bool no_decay_on_biases = false;
   bool eight_bit_state = false;
+  bool whole_steps = false;
   bool prefetch = false;
   bool no_prefetch = false;
   bool print_plan = false;

@@ -20,6 +20,7 @@ SnapshotChecker::SnapshotChecker(std::shared_ptr<const Job> job,
   adds_ = !job_->cost_only && std::holds_alternative<plan::Sgd>(plan.optimizer.kind) &&
           plan.optimizer.weight_decay == 0 && plan.optimizer.clip_value == 0 &&
           plan.optimizer.clip_norm == 0 && plan.optimizer.groups.empty() &&
+          !plan.optimizer.whole_steps && !job_->delay_policy &&
           plan.lr_schedule == plan::LrSchedule{};
 }
 

@@ -8,6 +8,7 @@
 #include "sim/search/dice.hpp"
 #include "sim/search/draw_cluster.hpp"
 #include "sim/search/draw_pipelines.hpp"
+#include "sim/search/draw_training.hpp"
 
 namespace leeway::sim {
 
@@ -16,13 +17,9 @@ namespace {
 constexpr std::uint64_t kDrawStream = 0x64726177;
 // Separate streams, so that these draws do not change the rest of a plan.
 constexpr std::uint64_t kPipelineStream = 0x70697065;
-constexpr std::uint64_t kNormStream = 0x6e6f726d;
 constexpr std::uint64_t kClusterStream = 0x6e6f6465;
 constexpr std::uint64_t kOrderStream = 0x6f726465;
 constexpr std::uint64_t kStandbyStream = 0x73746279;
-constexpr std::uint64_t kCodecStream = 0x636f6463;
-constexpr std::uint64_t kPrecisionStream = 0x70726563;
-constexpr std::uint64_t kStateStream = 0x73746174;
 
 class Draw {
  public:
@@ -40,10 +37,7 @@ class Draw {
     counts();
     consistency();
     pipelines();
-    limit_norm();
-    codecs();
-    precisions();
-    optimizer_state();
+    draw_training(plan_);
     data();
     world();
     stragglers();
@@ -108,39 +102,6 @@ class Draw {
     model_ = std::move(model);
     const auto blocks = Layout(*model_, 1, limits::kMaxBlockBytes).blocks().size();
     plan_.shards = between(1, std::min(limits_.most_shards, static_cast<std::uint32_t>(blocks)));
-  }
-  void limit_norm() {
-    Rng rng = Rng::stream(plan_.seed, kNormStream);
-    if (plan_.optimizer.clip_norm == 0 && rng.one_in(5))
-      plan_.optimizer.clip_norm = sim::uniform(rng, 0.01, 1);
-  }
-  void codecs() {
-    Rng rng = Rng::stream(plan_.seed, kCodecStream);
-    const bool drops = std::holds_alternative<plan::Backup>(plan_.consistency) ||
-                       plan_.optimizer.clip_value > 0;  // a part of a push
-    if (drops) plan_.compress.push = plan::NoCodec{};
-    if (plan_.pipeline.stages == 1)
-      plan_.compress.activations = plan_.compress.activation_gradients = plan::NoCodec{};
-    if (plan_.compress != plan::Compression{} || !rng.one_in(4)) return;
-    const plan::Codec push[] = {plan::NoCodec{}, plan::Bf16{},        plan::Int8{},
-                                plan::Int4{},    plan::TwoBit{},      plan::OneBit{},
-                                plan::TopK{0.1}, plan::TopK{0.05, 1}, plan::RandomK{0.1}};
-    // fp16 ends at 65,504, which the weights of drawn models exceed.
-    const plan::Codec pull[] = {plan::NoCodec{}, plan::Bf16{}, plan::Int8{}};
-    if (!drops) plan_.compress.push = push[rng.below(std::size(push))];
-    plan_.compress.pull = pull[rng.below(std::size(pull))];
-    if (plan_.pipeline.stages == 1) return;
-    plan_.compress.activations = pull[rng.below(std::size(pull))];
-    plan_.compress.activation_gradients = pull[rng.below(std::size(pull))];
-  }
-  void precisions() {
-    Rng rng = Rng::stream(plan_.seed, kPrecisionStream);
-    if (rng.one_in(4)) plan_.precision = rng.one_in(2) ? "bf16" : "bf16,0=fp32";
-  }
-  void optimizer_state() {
-    Rng rng = Rng::stream(plan_.seed, kStateStream);
-    const bool keeps_sums = std::holds_alternative<plan::AdaGrad>(plan_.optimizer.kind);
-    plan_.optimizer.eight_bit_state |= rng.one_in(6) && !keeps_sums;
   }
   void cluster() {
     Rng rng = Rng::stream(plan_.seed, kClusterStream);

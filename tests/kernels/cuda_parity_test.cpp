@@ -176,15 +176,22 @@ Floats losses(Executor& executor, Rng rng) {
   return all;
 }
 
+kernels::Clipping some_clipping(Rng& rng) {
+  return rng.one_in(2) ? kernels::Clipping{0.5f, 0.3f} : kernels::Clipping{};
+}
+
 /// Every formula, in place and out of place, aligned and unaligned.
 Floats updates(Executor& executor, Rng rng) {
   const std::int64_t count = any_of(rng, 0, 400), skip = any_of(rng, 0, 1);
   const kernels::UpdateFormula formulas[] = {
       kernels::SgdFormula{0.1f, 0.01f},
       kernels::MomentumFormula{0.1f, 0.01f, 0.9f, 0.8f},
+      kernels::OrderedMomentumFormula{0.1f, 0.01f, 0.9f, 0.8f, 0.2f},
       kernels::NesterovFormula{0.1f, 0.01f, 0.9f, 0.8f},
       kernels::AdamFormula{0.1f, 0.01f, 0.99f, 0.9f, 0.1f, 0.99f, 0.01f, 1.5f, 1e-3f},
       kernels::AmsGradFormula{{0.1f, 0.01f, 0.99f, 0.9f, 0.1f, 0.99f, 0.01f, 1.5f, 1e-3f}},
+      kernels::NAdamFormula{0.1f, 0.2f, 0.01f, 0.99f, 0.9f, 0.1f, 0.99f, 0.01f, 1.5f, 1e-3f},
+      kernels::LionFormula{0.1f, 0.99f, 0.9f, 0.99f, 0.01f},
       kernels::AdaGradFormula{0.1f, 0.01f, 0.5f, 1e-3f},
       kernels::AverageFormula{0.2f}};
   Floats all;
@@ -195,17 +202,45 @@ Floats updates(Executor& executor, Rng rng) {
         b(executor, state), c(executor, state);
     const Array<float> g(executor, random_floats(rng, skip + count));
     auto apart = Array<float>::poisoned(executor, skip + count);
-    const bool in_place = rng.one_in(2), clips = rng.one_in(2);
+    const bool in_place = rng.one_in(2);
     executor.update({.count = count,
                      .w_out = (in_place ? w : apart).data() + skip,
                      .w = w.data() + skip,
                      .state_out = {a.data() + skip, b.data() + skip, c.data() + skip},
                      .state = {a.data() + skip, b.data() + skip, c.data() + skip},
                      .g = g.data() + skip,
-                     .scale = clips ? 0.5f : 1,
-                     .limit = clips ? 0.3f : kernels::UpdateBuffers::kNoLimit},
+                     .clipping = some_clipping(rng)},
                     formula);
     for (const auto* array : {&w, &apart, &a, &b, &c}) append(all, array->read());
+  }
+  return all;
+}
+
+Floats delay_corrections(Executor& executor, Rng rng) {
+  const std::int64_t count = any_of(rng, 0, 400);
+  const kernels::DelayFormula formulas[] = {
+      kernels::GapFormula{0.9f, 0.1f, 0.5f, 1e-3f}, kernels::CompensationFormula{0.5f},
+      kernels::AdaptiveCompensationFormula{0.5f, 0.9f, 0.1f, 1e-3f}};
+  Floats all;
+  for (const auto& formula : formulas) {
+    Floats squares = random_floats(rng, count);
+    for (float& value : squares) value = std::abs(value);
+    const Array<float> w(executor, random_floats(rng, count)),
+        pulled(executor, random_floats(rng, count)), g(executor, random_floats(rng, count)),
+        step(executor, random_floats(rng, count));
+    Array<float> mean(executor, squares);
+    auto out = Array<float>::poisoned(executor, count);
+    executor.correct_delay({.count = count,
+                            .g_out = out.data(),
+                            .g = g.data(),
+                            .w = w.data(),
+                            .pulled = pulled.data(),
+                            .step = rng.one_in(2) ? step.data() : nullptr,
+                            .mean_out = mean.data(),
+                            .mean = mean.data(),
+                            .clipping = some_clipping(rng)},
+                           formula);
+    for (const auto* array : {&out, &mean}) append(all, array->read());
   }
   return all;
 }
@@ -247,6 +282,10 @@ TEST_CASE("losses on a GPU match the CPU", "[cuda]") {
 
 TEST_CASE("updates on a GPU match the CPU, in place and out of place", "[cuda]") {
   compare(30, 1e-6, updates);
+}
+
+TEST_CASE("corrections of delayed gradients on a GPU match the CPU", "[cuda]") {
+  compare(30, 1e-6, delay_corrections);
 }
 
 TEST_CASE("an invalid label makes the loss NaN on a GPU", "[cuda]") {

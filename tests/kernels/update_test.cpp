@@ -25,15 +25,14 @@ void require_streams_right(Formula formula, std::int64_t count, Rng& rng) {
     for (std::size_t i = 0; i < w.size(); ++i) in[0][i] = std::abs(state[0][i]);
   const Floats before[] = {in[0], in[1], in[2]};
   const bool clips = rng.one_in(2);
-  const float scale = clips ? 0.5f : 1, limit = clips ? 0.3f : kernels::UpdateBuffers::kNoLimit;
+  const float scale = clips ? 0.5f : 1, limit = clips ? 0.3f : kernels::Clipping::kNoLimit;
   kernels::update({.count = count,
                    .w_out = w_out.data(),
                    .w = w.data(),
                    .state_out = {out[0].data(), out[1].data(), out[2].data()},
                    .state = {before[0].data(), before[1].data(), before[2].data()},
                    .g = g.data(),
-                   .scale = scale,
-                   .limit = limit},
+                   .clipping = {scale, limit}},
                   formula);
   kernels::update({.count = count,
                    .w_out = w_in.data(),
@@ -41,8 +40,7 @@ void require_streams_right(Formula formula, std::int64_t count, Rng& rng) {
                    .state_out = {in[0].data(), in[1].data(), in[2].data()},
                    .state = {in[0].data(), in[1].data(), in[2].data()},
                    .g = g.data(),
-                   .scale = scale,
-                   .limit = limit},
+                   .clipping = {scale, limit}},
                   formula);
   RC_ASSERT(w_in == w_out);
   Floats w_one = w, one[] = {before[0], before[1], before[2]};
@@ -76,6 +74,12 @@ TEST_CASE("an update gives the same result in place, out of place and element by
     require_streams_right(
         kernels::AmsGradFormula{{0.1f, 0.01f, 0.99f, 0.9f, 0.1f, 0.99f, 0.01f, 1.5f, 1e-3f}}, count,
         rng);
+    require_streams_right(kernels::OrderedMomentumFormula{0.1f, 0.01f, 0.9f, 0.5f, 0.2f}, count,
+                          rng);
+    require_streams_right(
+        kernels::NAdamFormula{0.1f, 0.2f, 0.01f, 0.99f, 0.9f, 0.1f, 0.99f, 0.01f, 1.5f, 1e-3f},
+        count, rng);
+    require_streams_right(kernels::LionFormula{0.1f, 0.99f, 0.9f, 0.99f, 0.01f}, count, rng);
     require_streams_right(kernels::AdaGradFormula{0.1f, 0.01f, 0.5f, 1e-3f}, count, rng);
   });
 }

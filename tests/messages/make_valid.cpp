@@ -33,6 +33,7 @@ void make_valid(msg::SnapshotState& message) {
 void make_valid(msg::StoredBlock& message) {
   message.weights.codec = CodecId::none;
   for (auto& slot : message.slots) slot.codec = CodecId::none;
+  for (auto& one : message.pulled) one.weights.codec = CodecId::none;
 }
 
 void make_valid(msg::Lease& message) {

@@ -403,6 +403,10 @@ class QueuedGpu final : public FakeGpu {
               const kernels::UpdateFormula& formula) override {
     queue_.add([=](Executor& cpu) { cpu.update(buffers, formula); });
   }
+  void correct_delay(const kernels::DelayBuffers& buffers,
+                     const kernels::DelayFormula& formula) override {
+    queue_.add([=](Executor& cpu) { cpu.correct_delay(buffers, formula); });
+  }
   std::int64_t find_non_finite(const float* x, std::int64_t count) override {
     std::int64_t found = -1;
     queue_.add([&](Executor& cpu) { found = cpu.find_non_finite(x, count); });

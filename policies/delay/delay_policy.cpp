@@ -1,0 +1,88 @@
+#include "policies/delay/delay_policy.hpp"
+
+#include <variant>
+
+#include "core/text.hpp"
+#include "policies/codec/momentum_correction.hpp"
+#include "policies/delay/delay_adaptive.hpp"
+#include "policies/delay/delay_compensated.hpp"
+#include "policies/delay/gap_aware.hpp"
+#include "policies/delay/lag_scaled.hpp"
+#include "policies/delay/ordered_momentum.hpp"
+
+namespace leeway {
+namespace {
+
+struct DelayPolicyMaker {
+  const plan::Optimizer& optimizer;
+  std::unique_ptr<DelayPolicy> operator()(const plan::PlainPush&) const { return nullptr; }
+  std::unique_ptr<DelayPolicy> operator()(const plan::LagScaled& spec) const {
+    return std::make_unique<LagScaled>(spec);
+  }
+  std::unique_ptr<DelayPolicy> operator()(const plan::DelayAdaptive& spec) const {
+    return std::make_unique<DelayAdaptive>(spec);
+  }
+  std::unique_ptr<DelayPolicy> operator()(const plan::GapAware& spec) const {
+    return std::make_unique<GapAware>(spec);
+  }
+  std::unique_ptr<DelayPolicy> operator()(const plan::DelayCompensated& spec) const {
+    return std::make_unique<DelayCompensated>(spec);
+  }
+  std::unique_ptr<DelayPolicy> operator()(const plan::OrderedMomentum&) const {
+    const auto* momentum = std::get_if<plan::Momentum>(&optimizer.kind);
+    return std::make_unique<OrderedMomentum>(momentum ? momentum->factor : 0);
+  }
+};
+
+/// Whether an update is a step along the gradient.
+bool takes_steps(const plan::Optimizer& optimizer) {
+  return !std::holds_alternative<plan::Sum>(optimizer.kind) &&
+         !std::holds_alternative<plan::Assign>(optimizer.kind) &&
+         !std::holds_alternative<plan::Updater>(optimizer.kind);
+}
+
+bool has_rounds(const plan::Consistency& consistency) {
+  return std::holds_alternative<plan::Bsp>(consistency) ||
+         std::holds_alternative<plan::Backup>(consistency);
+}
+
+}  // namespace
+
+std::unique_ptr<DelayPolicy> make_delay_policy(const Plan& plan) {
+  return std::visit(DelayPolicyMaker{plan.optimizer}, plan.delay_policy);
+}
+
+Status check_delay_policy(const Plan& plan) {
+  if (plan.optimizer.whole_steps && has_rounds(plan.consistency))
+    return Error{
+        "optimizer.whole_steps: a round of bsp or backup is a whole step already; leave out "
+        "--whole-steps, or give --staleness asp or a bound"};
+  if (plan.optimizer.whole_steps && !takes_steps(plan.optimizer))
+    return Error{
+        "optimizer.whole_steps: sum, assign and updaters take no steps; leave out --whole-steps"};
+  const auto policy = make_delay_policy(plan);
+  if (!policy) return {};
+  const auto refused = [&](const auto&... why) {
+    return Error{concat("delay_policy.", policy->name(), ": ", why...)};
+  };
+  if (has_rounds(plan.consistency))
+    return refused(
+        "under bsp and backup no push is computed on older weights than its round; give "
+        "--staleness asp or a bound, or --delay-policy plain");
+  if (!takes_steps(plan.optimizer))
+    return refused(
+        "sum, assign and updaters take no steps that it could change; give --delay-policy plain");
+  if (const auto why = policy->refusal(plan.optimizer); !why.empty()) return refused(why);
+  if (plan.optimizer.eight_bit_state && policy->slots() > 0)
+    return refused(
+        "its running mean would not fall in 8 bits; leave out --eight-bit-state, or give another "
+        "--delay-policy");
+  if (std::holds_alternative<plan::OrderedMomentum>(plan.delay_policy) &&
+      MomentumCorrection::of(plan))
+    return refused(
+        "with top_k and random_k the workers keep the velocity; give --compress push=none, or "
+        "another --delay-policy");
+  return {};
+}
+
+}  // namespace leeway

@@ -1,0 +1,489 @@
+// staleness-atlas: which way of keeping workers together learns fastest in which world.
+//
+// Each method runs with each optimizer in each world, with a learning rate tuned for this
+// combination on other seeds than those that count. Times are simulated, gradients are real.
+// Finished runs are kept in the folder, so that an interrupted atlas continues.
+#include <leeway/core/text.hpp>
+#include <leeway/leeway.hpp>
+#include <leeway/monitoring/format.hpp>
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <limits>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "heat_map.hpp"
+#include "study.hpp"
+#include "worlds.hpp"
+
+using namespace leeway;
+using study::cell;
+using study::kWorlds;
+
+namespace {
+
+constexpr double kTarget = 0.85;  // test accuracy
+constexpr std::int64_t kTestSamples = 2000;
+constexpr const char* kTrialsFile = "trials.jsonl";
+constexpr double kNever = std::numeric_limits<double>::infinity();
+constexpr std::uint64_t kTuningSeeds = 1, kSeeds = 3;
+// Tuning seeds begin here above --seed.
+constexpr std::uint64_t kFirstTuningSeed = 1000;
+
+struct TunedOptimizer {
+  std::string name;
+  plan::OptimizerKind kind;
+  std::vector<double> rates;
+};
+const TunedOptimizer kTunedOptimizers[] = {
+    {"sgd", plan::Sgd{}, {0.05, 0.1, 0.2, 0.4, 0.8}},
+    {"momentum", plan::Momentum{}, {0.005, 0.01, 0.02, 0.04, 0.08}},
+};
+
+struct Method {
+  std::string name;
+  plan::Consistency consistency;
+  plan::Balance balance = plan::Balance::equal;
+  /// The delay policy under this learning rate.
+  plan::DelayPolicy (*delay)(double rate) = [](double) { return plan::DelayPolicy{}; };
+  bool synchronous = false;
+  bool only_momentum = false;
+};
+const Method kMethods[] = {
+    {.name = "bsp", .consistency = bsp(), .synchronous = true},
+    {.name = "bsp, by speed",
+     .consistency = bsp(),
+     .balance = plan::Balance::by_speed,
+     .synchronous = true},
+    {.name = "backup(1)", .consistency = backup(1), .synchronous = true},
+    {.name = "backup(2)", .consistency = backup(2), .synchronous = true},
+    {.name = "ssp(3)", .consistency = ssp(3)},
+    {.name = "ssp(3), by speed", .consistency = ssp(3), .balance = plan::Balance::by_speed},
+    {.name = "adaptive(1,8)", .consistency = adaptive(1, 8)},
+    {.name = "asp", .consistency = asp()},
+    {.name = "asp, by speed", .consistency = asp(), .balance = plan::Balance::by_speed},
+    {.name = "asp, lag_scaled(1)",
+     .consistency = asp(),
+     .delay = [](double) { return lag_scaled(1); }},
+    {.name = "asp, delay_adaptive(2 lr)",
+     .consistency = asp(),
+     .delay = [](double rate) { return delay_adaptive(2 * rate); }},
+    {.name = "asp, gap_aware", .consistency = asp(), .delay = [](double) { return gap_aware(); }},
+    {.name = "asp, delay_compensated(0.04)",
+     .consistency = asp(),
+     .delay = [](double) { return delay_compensated(); }},
+    {.name = "asp, delay_compensated(2,0.95)",
+     .consistency = asp(),
+     .delay = [](double) { return adaptive_delay_compensated(); }},
+    {.name = "asp, ordered_momentum",
+     .consistency = asp(),
+     .delay = [](double) { return ordered_momentum(); },
+     .only_momentum = true},
+};
+
+/// The figures of a run.
+struct Outcome {
+  double to_target = kNever;          // virtual seconds, interpolated between evaluations
+  double samples_to_target = kNever;  // samples trained until then
+  double loss = 0;                    // of the final weights
+  double accuracy = 0;
+  double samples_per_second = 0;  // if no worker waited
+};
+
+Outcome outcome_of(const Result& result) {
+  Outcome outcome{.accuracy = result.test_accuracy};
+  for (const auto& worker : result.totals.workers)
+    outcome.samples_per_second +=
+        static_cast<double>(worker.samples) / std::max(worker.compute.seconds(), 1e-9);
+  double time = 0, samples = 0, accuracy = 0;  // of the evaluation before
+  for (const auto& evaluation : result.totals.evaluations) {
+    const double now = (evaluation.now - Instant{}).seconds();
+    const auto trained = static_cast<double>(evaluation.samples_trained);
+    if (outcome.to_target == kNever && evaluation.accuracy >= kTarget) {
+      const double share = (kTarget - accuracy) / std::max(evaluation.accuracy - accuracy, 1e-9);
+      outcome.to_target = time + share * (now - time);
+      outcome.samples_to_target = samples + share * (trained - samples);
+    }
+    time = now;
+    samples = trained;
+    accuracy = evaluation.accuracy;
+    outcome.loss = evaluation.loss;
+  }
+  return outcome;
+}
+
+/// One combination of the table.
+struct Place {
+  std::size_t optimizer, world, method;
+  auto operator<=>(const Place&) const = default;
+};
+
+struct Trial {
+  Place place;
+  double rate = 0;
+  std::uint64_t seed = 0;
+
+  std::string name() const {
+    return concat(kTunedOptimizers[place.optimizer].name, ", ", kWorlds[place.world].name, ", ",
+                  kMethods[place.method].name, ", rate ", rate, ", seed ", seed);
+  }
+  Plan plan(const Plan& base) const {
+    const Method& method = kMethods[place.method];
+    Plan plan = base;
+    plan.optimizer.kind = kTunedOptimizers[place.optimizer].kind;
+    plan.optimizer.learning_rate = rate;
+    plan.consistency = method.consistency;
+    plan.balance = method.balance;
+    plan.delay_policy = method.delay(rate);
+    plan.seed = seed;
+    kWorlds[place.world].add(plan);
+    return plan;
+  }
+};
+
+/// The outcomes of finished runs, kept in a file of the folder: one JSON object per line.
+class Finished {
+ public:
+  /// Runs of another plan are an error.
+  Status open(const std::string& folder, const Plan& base) {
+    if (folder.empty()) return {};
+    const std::string path = folder + '/' + kTrialsFile;
+    const nlohmann::json head{
+        {"plan", to_json(base)}, {"target", kTarget}, {"test_samples", kTestSamples}};
+    std::string line;
+    std::ifstream in(path);
+    if (std::getline(in, line)) {
+      if (nlohmann::json::parse(line, nullptr, false) != head)
+        return Error{concat(path, ": belongs to an atlas with other settings; give another --out")};
+      while (std::getline(in, line)) take(nlohmann::json::parse(line, nullptr, false));
+    }
+    in.close();
+    // Without a last line that a kill has cut off.
+    const std::string fresh = path + ".new";
+    out_.open(fresh);
+    out_ << head << std::endl;
+    for (const auto& [trial, outcome] : known_) write(trial, outcome);
+    std::error_code failed;
+    std::filesystem::rename(fresh, path, failed);
+    if (failed) return Error{concat(path, ": cannot be written: ", failed.message())};
+    return {};
+  }
+  const Outcome* find(const std::string& trial) const {
+    const auto found = known_.find(trial);
+    return found == known_.end() ? nullptr : &found->second;
+  }
+  void add(const std::string& trial, const Outcome& outcome) {
+    known_[trial] = outcome;
+    if (out_.is_open()) write(trial, outcome);
+  }
+  std::size_t size() const { return known_.size(); }
+
+ private:
+  void write(const std::string& trial, const Outcome& outcome) {
+    const auto number = [](double value) {
+      return std::isfinite(value) ? nlohmann::json(value) : nlohmann::json();
+    };
+    out_ << nlohmann::json{{"trial", trial},
+                           {"to_target", number(outcome.to_target)},
+                           {"samples_to_target", number(outcome.samples_to_target)},
+                           {"loss", number(outcome.loss)},
+                           {"accuracy", outcome.accuracy},
+                           {"samples_per_second", outcome.samples_per_second}}
+         << std::endl;
+  }
+  void take(const nlohmann::json& line) {
+    if (!line.is_object()) return;  // the last line of a run that was killed
+    const auto number = [&](const char* key) {
+      return line.at(key).is_null() ? kNever : line.at(key).get<double>();
+    };
+    known_[line.at("trial")] = {.to_target = number("to_target"),
+                                .samples_to_target = number("samples_to_target"),
+                                .loss = number("loss"),
+                                .accuracy = number("accuracy"),
+                                .samples_per_second = number("samples_per_second")};
+  }
+
+  std::map<std::string, Outcome> known_;
+  std::ofstream out_;
+};
+
+/// "3 min"
+std::string about(double seconds) {
+  return seconds < 90 ? concat(std::llround(seconds), " s")
+                      : concat(std::llround(seconds / 60), " min");
+}
+
+class Atlas {
+ public:
+  Atlas(Plan base, bool quiet) : base_(std::move(base)), progress_(!quiet && isatty(2) == 1) {
+    for (std::size_t optimizer = 0; optimizer < std::size(kTunedOptimizers); ++optimizer)
+      for (std::size_t world = 0; world < std::size(kWorlds); ++world)
+        for (std::size_t method = 0; method < std::size(kMethods); ++method)
+          if (!kMethods[method].only_momentum || kTunedOptimizers[optimizer].name == "momentum")
+            places_.push_back({optimizer, world, method});
+  }
+
+  std::vector<study::Named> plans_to_check() const {
+    std::vector<study::Named> plans;
+    for (const Trial& trial : tuning()) plans.push_back({trial.name(), trial.plan(base_)});
+    return plans;
+  }
+
+  /// Returns the exit code.
+  int run(study::Report& report) {
+    if (const auto opened = finished_.open(report.folder(), base_); !opened)
+      return report.refuse(opened.error().text);
+    const std::vector<Trial> first = tuning();
+    total_ = first.size() + places_.size() * kSeeds;
+    if (const int code = run_all(first, report)) return code;
+    for (const Place& place : places_) best_rate_[place] = tuned_rate(place);
+    if (const int code = run_all(measured(), report)) return code;
+    for (std::size_t optimizer = 0; optimizer < std::size(kTunedOptimizers); ++optimizer) {
+      report.print(table_of(optimizer));
+      report.write(concat("heat-map-", kTunedOptimizers[optimizer].name, ".svg"),
+                   study::svg(heat_map_of(optimizer)));
+    }
+    return report.end();
+  }
+
+ private:
+  std::vector<Trial> tuning() const {
+    std::vector<Trial> trials;
+    for (const Place& place : places_)
+      for (const double rate : kTunedOptimizers[place.optimizer].rates)
+        for (std::uint64_t i = 0; i < kTuningSeeds; ++i)
+          trials.push_back({place, rate, base_.seed + kFirstTuningSeed + i});
+    return trials;
+  }
+  std::vector<Trial> measured() const {
+    std::vector<Trial> trials;
+    for (const Place& place : places_)
+      for (std::uint64_t i = 0; i < kSeeds; ++i)
+        trials.push_back({place, best_rate_.at(place), base_.seed + i});
+    return trials;
+  }
+
+  int run_all(const std::vector<Trial>& trials, study::Report& report) {
+    std::vector<const Trial*> left;
+    for (const Trial& trial : trials)
+      if (!finished_.find(trial.name())) left.push_back(&trial);
+    return study::in_parallel(
+        left.size(),
+        [&](std::size_t i) { return leeway::run(left[i]->plan(base_), {.quiet = true}); },
+        [&](std::size_t i, const Result& result) {
+          // Only a rate that is too large makes a run fail by itself.
+          constexpr int kInterrupted = 130;
+          if (!result.ran || !result.violated.empty() || result.exit_code == kInterrupted)
+            return report.failed(left[i]->name(), result);
+          finished_.add(left[i]->name(),
+                        result.ok() ? outcome_of(result) : Outcome{.loss = kNever});
+          show_progress();
+          return 0;
+        });
+  }
+
+  void show_progress() {
+    ++ran_;
+    if (!progress_) return;
+    const double spent =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
+    const std::size_t left = total_ - std::min(total_, finished_.size());
+    std::cerr << "\r\x1b[K" << finished_.size() << " of " << total_ << " runs, "
+              << about(spent / static_cast<double>(ran_) * static_cast<double>(left)) << " left";
+    if (left == 0) std::cerr << "\r\x1b[K";
+    std::cerr << std::flush;
+  }
+
+  /// The rate that reaches the target first; if none does, the one with the least final loss.
+  double tuned_rate(const Place& place) const {
+    double best = 0;
+    std::pair<double, double> least{kNever, kNever};
+    for (const double rate : kTunedOptimizers[place.optimizer].rates) {
+      std::pair<double, double> sum{0, 0};
+      for (std::uint64_t i = 0; i < kTuningSeeds; ++i) {
+        const Outcome& outcome =
+            *finished_.find(Trial{place, rate, base_.seed + kFirstTuningSeed + i}.name());
+        sum.first += outcome.to_target;
+        sum.second += std::isnan(outcome.loss) ? kNever : outcome.loss;
+      }
+      if (best == 0 || sum < least) {
+        least = sum;
+        best = rate;
+      }
+    }
+    return best;
+  }
+
+  /// The outcomes of a combination, by the time to the target.
+  std::vector<Outcome> outcomes(const Place& place) const {
+    std::vector<Outcome> all;
+    for (std::uint64_t i = 0; i < kSeeds; ++i)
+      all.push_back(*finished_.find(Trial{place, best_rate_.at(place), base_.seed + i}.name()));
+    std::ranges::sort(all, {}, &Outcome::to_target);
+    return all;
+  }
+  double median_time(const Place& place) const { return outcomes(place)[kSeeds / 2].to_target; }
+
+  std::vector<std::size_t> methods_of(std::size_t optimizer) const {
+    std::vector<std::size_t> methods;
+    for (const Place& place : places_)
+      if (place.optimizer == optimizer && place.world == 0) methods.push_back(place.method);
+    return methods;
+  }
+  double best_time(std::size_t optimizer, std::size_t world, bool only_synchronous) const {
+    double best = kNever;
+    for (const std::size_t method : methods_of(optimizer))
+      if (!only_synchronous || kMethods[method].synchronous)
+        best = std::min(best, median_time({optimizer, world, method}));
+    return best;
+  }
+  /// The fewest samples to the target of any method in any world, at the mean speed of the workers
+  /// of this world if none waited. Chance can make a short run a little faster.
+  double without_waiting(std::size_t optimizer, std::size_t world) const {
+    double samples = kNever, speed = 0;
+    for (const std::size_t method : methods_of(optimizer)) {
+      for (std::size_t any = 0; any < std::size(kWorlds); ++any)
+        for (const Outcome& one : outcomes({optimizer, any, method}))
+          samples = std::min(samples, one.samples_to_target);
+      for (const Outcome& one : outcomes({optimizer, world, method}))
+        speed = std::max(speed, one.samples_per_second);
+    }
+    return samples / speed;
+  }
+
+  static std::string time_text(double seconds) {
+    return seconds == kNever ? "never" : fixed(seconds, 2);
+  }
+  static std::string ratio_text(double ratio) {
+    return std::isfinite(ratio) && ratio > 0 ? fixed(ratio, 2) : "-";
+  }
+
+  std::string table_of(std::size_t optimizer) const {
+    std::string table =
+        concat('\n', kTunedOptimizers[optimizer].name, ": virtual seconds to ",
+               fixed(100 * kTarget, 0), "%, median (min to max) of ", kSeeds,
+               " seeds; * is the best; rate tuned for each\n\n", cell(31, "method"));
+    for (const auto& world : kWorlds) table += cell(24, world.short_name);
+    table += '\n';
+    for (const std::size_t method : methods_of(optimizer)) {
+      table += cell(31, kMethods[method].name);
+      for (std::size_t world = 0; world < std::size(kWorlds); ++world) {
+        const auto all = outcomes({optimizer, world, method});
+        const double median = all[kSeeds / 2].to_target;
+        const bool best = median != kNever && median == best_time(optimizer, world, false);
+        table += cell(
+            24, concat(time_text(median), best ? "*" : "", " (", time_text(all.front().to_target),
+                       " to ", time_text(all.back().to_target), ')'));
+      }
+      table += '\n';
+    }
+    const auto row = [&](const std::string& name, const auto& value_of) {
+      table += cell(31, name);
+      for (std::size_t world = 0; world < std::size(kWorlds); ++world)
+        table += cell(24, value_of(world));
+      table += '\n';
+    };
+    row("best / best with rounds", [&](std::size_t world) {
+      return ratio_text(best_time(optimizer, world, false) / best_time(optimizer, world, true));
+    });
+    row("fewest samples, no waits",
+        [&](std::size_t world) { return ratio_text(without_waiting(optimizer, world)); });
+    row("best / no waits", [&](std::size_t world) {
+      return ratio_text(best_time(optimizer, world, false) / without_waiting(optimizer, world));
+    });
+    table += concat('\n', cell(31, "rate (! edge); accuracy"));
+    for (const auto& world : kWorlds) table += cell(24, world.short_name);
+    table += '\n';
+    for (const std::size_t method : methods_of(optimizer)) {
+      table += cell(31, kMethods[method].name);
+      for (std::size_t world = 0; world < std::size(kWorlds); ++world) {
+        const Place place{optimizer, world, method};
+        const auto& rates = kTunedOptimizers[optimizer].rates;
+        const double rate = best_rate_.at(place);
+        const bool at_edge = rate == rates.front() || rate == rates.back();
+        auto all = outcomes(place);
+        std::ranges::sort(all, {}, &Outcome::accuracy);
+        table +=
+            cell(24, concat(rate, at_edge ? "!" : "", "; ", percent(all[kSeeds / 2].accuracy)));
+      }
+      table += '\n';
+    }
+    return table;
+  }
+
+  /// How much faster than the best method with rounds.
+  study::HeatMap heat_map_of(std::size_t optimizer) const {
+    study::HeatMap map{.title = concat(kTunedOptimizers[optimizer].name,
+                                       ": speed-up over the best method with rounds, to ",
+                                       fixed(100 * kTarget, 0), '%')};
+    for (const auto& world : kWorlds) map.columns.push_back(world.short_name);
+    for (const std::size_t method : methods_of(optimizer)) {
+      map.rows.push_back(kMethods[method].name);
+      auto& values = map.values.emplace_back();
+      for (std::size_t world = 0; world < std::size(kWorlds); ++world) {
+        const double time = median_time({optimizer, world, method});
+        values.push_back(time == kNever ? 0 : best_time(optimizer, world, true) / time);
+      }
+    }
+    return map;
+  }
+
+  Plan base_;
+  bool progress_;
+  std::vector<Place> places_;
+  std::map<Place, double> best_rate_;
+  Finished finished_;
+  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+  std::size_t ran_ = 0, total_ = 0;
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Scenario scenario("staleness-atlas",
+                    "Compare consistency and delay policies, each with its best learning rate.");
+  scenario
+      .description(
+          "Fifteen ways of keeping eight workers together, with plain SGD and with momentum, in\n"
+          "five simulated worlds. Each combination runs with five learning rates on one seed, and\n"
+          "with the best of them on three others: 1,160 runs of a 784-64-10 network on\n"
+          "Fashion-MNIST, tested on 2,000 images. All times are virtual. An interrupted atlas\n"
+          "continues in the same folder (--out). --epochs 0.2 gives a quick look.")
+      .decides({"--staleness", "--balance", "--prefetch", "--no-prefetch", "--delay-policy",
+                "--optimizer", "--lr", "--whole-steps"})
+      .decides(study::kOfPipelines)
+      .decides(study::kOfClusters)
+      .decides(study::kOfRunFolders)
+      .decides(study::kOfCheckpoints)
+      .data(fashion_mnist())
+      .model(mlp({64}, 10))
+      .loss(softmax_cross_entropy())
+      .workers(8)
+      .shards(2)
+      .batch(32)
+      .lease_size(64)  // small, because an evaluation waits for the end of the current leases
+      .evaluate_every(0.05)
+      .epochs(2)
+      .simulated({.cores = 4, .speed = 5});
+  CommandLine line = parse(scenario, argc, argv);
+  if (line.exit_code) return *line.exit_code;
+  if (!line.plan.simulated) line.plan.simulated = plan::World{};
+  study::Report report(line);
+  if (line.plan.workers < 3)
+    return report.refuse("--workers: backup(2) needs three; give --workers 3 or more");
+  auto status = study::share_data(line.plan, kTestSamples);
+  if (!status) return report.refuse(status.error().text);
+  Atlas atlas(line.plan, line.options.quiet);
+  status = study::check(atlas.plans_to_check());
+  if (status) status = report.open(kTrialsFile);
+  if (!status) return report.refuse(status.error().text);
+  return atlas.run(report);
+}

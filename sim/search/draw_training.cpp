@@ -1,0 +1,90 @@
+#include "sim/search/draw_training.hpp"
+
+#include <iterator>
+
+#include "policies/delay/delay_policy.hpp"
+#include "sim/search/dice.hpp"
+
+namespace leeway::sim {
+
+namespace {
+
+// Separate streams, so that one kind of draws does not change the others.
+constexpr std::uint64_t kNormStream = 0x6e6f726d;
+constexpr std::uint64_t kCodecStream = 0x636f6463;
+constexpr std::uint64_t kPrecisionStream = 0x70726563;
+constexpr std::uint64_t kStateStream = 0x73746174;
+constexpr std::uint64_t kDelayStream = 0x64656c61;
+
+void limit_norm(Plan& plan) {
+  Rng rng = Rng::stream(plan.seed, kNormStream);
+  if (plan.optimizer.clip_norm == 0 && rng.one_in(5))
+    plan.optimizer.clip_norm = sim::uniform(rng, 0.01, 1);
+}
+
+void codecs(Plan& plan) {
+  Rng rng = Rng::stream(plan.seed, kCodecStream);
+  const bool drops = std::holds_alternative<plan::Backup>(plan.consistency) ||
+                     plan.optimizer.clip_value > 0;  // a part of a push
+  if (drops) plan.compress.push = plan::NoCodec{};
+  if (plan.pipeline.stages == 1)
+    plan.compress.activations = plan.compress.activation_gradients = plan::NoCodec{};
+  if (plan.compress != plan::Compression{} || !rng.one_in(4)) return;
+  const plan::Codec push[] = {plan::NoCodec{}, plan::Bf16{},        plan::Int8{},
+                              plan::Int4{},    plan::TwoBit{},      plan::OneBit{},
+                              plan::TopK{0.1}, plan::TopK{0.05, 1}, plan::RandomK{0.1}};
+  // fp16 ends at 65,504, which the weights of drawn models exceed.
+  const plan::Codec pull[] = {plan::NoCodec{}, plan::Bf16{}, plan::Int8{}};
+  if (!drops) plan.compress.push = push[rng.below(std::size(push))];
+  plan.compress.pull = pull[rng.below(std::size(pull))];
+  if (plan.pipeline.stages == 1) return;
+  plan.compress.activations = pull[rng.below(std::size(pull))];
+  plan.compress.activation_gradients = pull[rng.below(std::size(pull))];
+}
+
+void precisions(Plan& plan) {
+  Rng rng = Rng::stream(plan.seed, kPrecisionStream);
+  if (rng.one_in(4)) plan.precision = rng.one_in(2) ? "bf16" : "bf16,0=fp32";
+}
+
+void optimizer_state(Plan& plan) {
+  Rng rng = Rng::stream(plan.seed, kStateStream);
+  const bool keeps_sums = std::holds_alternative<plan::AdaGrad>(plan.optimizer.kind);
+  plan.optimizer.eight_bit_state |= rng.one_in(6) && !keeps_sums;
+}
+
+void delay_policy(Plan& plan) {
+  Rng rng = Rng::stream(plan.seed, kDelayStream);
+  const bool rounds = std::holds_alternative<plan::Bsp>(plan.consistency) ||
+                      std::holds_alternative<plan::Backup>(plan.consistency);
+  if (rounds) {
+    plan.delay_policy = plan::PlainPush{};
+    plan.optimizer.whole_steps = false;
+    return;
+  }
+  if (!check_delay_policy(plan)) plan.delay_policy = plan::PlainPush{};
+  if (plan.delay_policy != plan::DelayPolicy{} || !rng.one_in(3)) return;
+  const plan::DelayPolicy policies[] = {
+      plan::LagScaled{},        plan::DelayAdaptive{},           plan::GapAware{},
+      plan::DelayCompensated{}, plan::DelayCompensated{2, true}, plan::OrderedMomentum{}};
+  plan.delay_policy = policies[rng.below(std::size(policies))];
+  if (!check_delay_policy(plan)) plan.delay_policy = plan::LagScaled{};
+  if (!check_delay_policy(plan)) {  // sum, assign and updaters
+    plan.delay_policy = plan::PlainPush{};
+  } else if (rng.one_in(4)) {
+    plan.optimizer.whole_steps = true;
+    plan.optimizer.learning_rate /= plan.workers;  // so that whole steps do not diverge
+  }
+}
+
+}  // namespace
+
+void draw_training(Plan& plan) {
+  limit_norm(plan);
+  codecs(plan);
+  precisions(plan);
+  optimizer_state(plan);
+  delay_policy(plan);
+}
+
+}  // namespace leeway::sim

@@ -1,0 +1,230 @@
+// The shipped programs that compare several runs, as a user runs them.
+#include <catch2/catch.hpp>
+
+#include <fstream>
+#include <sstream>
+
+#include "core/text.hpp"
+#include "tests/support/patience.hpp"
+#include "tests/support/process.hpp"
+
+namespace leeway::test {
+namespace {
+
+const std::string kPrograms = LEEWAY_BIN;
+
+bool has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE("bubble-study measures the bubbles of the formulas, and larger ones on a slow network") {
+  const TemporaryFolder folder;
+  const auto ran = run_program({kPrograms + "/bubble-study", "--out", folder / "run"});
+  INFO(ran.out << ran.err);
+  REQUIRE(ran.code == 0);
+  const std::string table = read_text(folder / "run/table.txt");
+  CHECK(has(ran.out, table));
+  for (const char* schedule : {"gpipe", "1f1b", "interleaved", "zb_h1", "weight_stashing", "2bw"})
+    CHECK(has(table, schedule));
+  CHECK(has(table, "42.86% (42.86%)"));
+  // Only eight stages with four micro-batches have no formula: interleaved and zb_h1.
+  const std::string row = table.substr(table.find("zb_h1            8"));
+  CHECK(has(row.substr(0, row.find('\n')), "%*) "));
+  CHECK(std::count(table.begin(), table.end(), '*') == 3);
+  CHECK(has(table, "* No formula for these sizes"));
+  CHECK(has(table, "Measured and expected differ by at most 0.0000 percentage points."));
+  const auto slow =
+      run_program({kPrograms + "/bubble-study", "--world", "latency=1ms", "--no-out"});
+  INFO(slow.out << slow.err);
+  REQUIRE(slow.code == 0);
+  CHECK_FALSE(has(slow.out, "at most 0.0000"));
+}
+
+TEST_CASE("an interrupted study exits with 130 and keeps its completed rows") {
+  for (const std::string program : {"bubble-study", "async-pipelines", "stragglers"}) {
+    // Repeats an attempt in which the program ended before the signal.
+    int code = 0;
+    for (int attempt = 0; attempt < 5 && code == 0; ++attempt) {
+      const TemporaryFolder folder;
+      const std::string table = folder / "run/table.txt";
+      std::vector<std::string> command = {kPrograms + '/' + program, "--out", folder / "run"};
+      if (program != "bubble-study") command.insert(command.end(), {"--epochs", "0.05"});
+      Process process(std::move(command));
+      const auto rows = [&] {
+        const std::string text = read_text(table);
+        return std::count(text.begin(), text.end(), '\n');
+      };
+      comes_true([&] { return rows() >= 6; });
+      process.signal(SIGINT);
+      code = process.wait();
+      INFO(program << process.out() << process.err());
+      CHECK(rows() >= 6);
+      CHECK(has(process.out(), read_text(table)));
+    }
+    INFO(program);
+    CHECK(code == 130);  // the same if the signal arrives between two runs
+  }
+}
+
+TEST_CASE("studies refuse flags without effect, and settings that fail in a later run") {
+  const std::vector<std::pair<std::vector<std::string>, std::string>> cases = {
+      {{"bubble-study", "--batch", "4"}, "--batch: "},
+      {{"bubble-study", "--nodes", "127.0.0.1:1"}, "--nodes: "},
+      {{"bubble-study", "--gradients", "real"}, "--gradients: "},
+      {{"bubble-study", "--slow", "3:2x"}, "there is no worker 3"},
+      {{"straggling-stage", "--split", "0-3,4-16"}, "--split: "},
+      {{"straggling-stage", "--schedule", "2bw"}, "give one of gpipe, 1f1b"},
+      {{"async-pipelines", "--batch", "5"}, "give --batch 12 or more"},
+      {{"async-pipelines", "--staleness", "bsp"}, "weight_stashing"},
+      {{"stragglers", "--stages", "2"}, "--stages: "},
+      {{"stragglers", "--workers", "2"}, "give --workers 4 or more, or a slow worker with --slow"},
+      {{"stragglers", "--workers", "1", "--slow", "0:4x"}, "give --workers 2 or more"},
+      {{"stragglers-and-bounds", "--staleness", "3"}, "--staleness: "},
+      {{"crash-and-rejoin", "--stages", "2"}, "give --workers 4 or more"},
+      {{"crash-and-rejoin", "--fault", "none"}, "are left; give faults such as --fault"}};
+  for (const auto& [words, expected] : cases) {
+    std::vector<std::string> command = words;
+    command.front() = kPrograms + '/' + command.front();
+    command.emplace_back("--no-out");
+    const auto ran = run_program(command);
+    INFO(words.front() << ' ' << words[1] << ": " << ran.out << ran.err);
+    CHECK(ran.code == 2);
+    CHECK(ran.out.empty());
+    CHECK(has(ran.err, words.front() + ": "));
+    CHECK(has(ran.err, expected));
+  }
+}
+
+TEST_CASE("straggling-stage and async-pipelines print and save their tables") {
+  const TemporaryFolder folder;
+  const auto stage =
+      run_program({kPrograms + "/straggling-stage", "--epochs", "0.03", "--out", folder / "stage"});
+  INFO(stage.out << stage.err);
+  REQUIRE(stage.code == 0);
+  const std::string stage_table = read_text(folder / "stage/table.txt");
+  CHECK(has(stage_table, "slow, bsp, fewer layers "));
+  CHECK(has(stage.out, stage_table));
+  for (const char* row :
+       {"no slow stage, bsp ", "no slow stage, ssp(3) ", "slow, bsp ", "slow, ssp(3), by speed ",
+        "slow, bsp, fewer layers ", "bursts, ssp(3) ", "The slow stage makes bsp take "})
+    CHECK(has(stage.out, row));
+  const auto async = run_program({kPrograms + "/async-pipelines", "--epochs", "0.03",
+                                  "--evaluate-every", "0.01", "--out", folder / "async"});
+  INFO(async.out << async.err);
+  REQUIRE(async.code == 0);
+  const std::string async_table = read_text(folder / "async/table.txt");
+  CHECK(has(async_table, "weight_stashing "));
+  CHECK(has(async.out, async_table));
+  for (const char* words :
+       {"1 micro-batch per update, learning rate 0.01", "12 micro-batches per update", "zb_h1 ",
+        "weight_stashing ", "2bw   needs more micro-batches"})
+    CHECK(has(async.out, words));
+  CHECK(has(read_text(folder / "async/loss.svg"), "<svg"));
+  // Schedules with a flush make the same updates, so zb_h1, with smaller bubbles, is faster.
+  std::istringstream lines(async_table);
+  std::string flushed;
+  int compared = 0;
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream words(line);
+    std::string schedule, seconds, idle, lag, target;
+    words >> schedule >> seconds >> idle >> lag >> target;
+    if (schedule == "1f1b") flushed = target;
+    if (schedule != "zb_h1") continue;
+    CHECK((flushed == "never") == (target == "never"));
+    if (target == "never") continue;
+    CHECK(std::stod(target) < std::stod(flushed));
+    ++compared;
+  }
+  CHECK(compared > 0);
+}
+
+TEST_CASE("stragglers compares sixteen runs") {
+  const TemporaryFolder folder;
+  const auto ran =
+      run_program({kPrograms + "/stragglers", "--epochs", "0.1", "--out", folder / "run"});
+  INFO(ran.out << ran.err);
+  REQUIRE(ran.code == 0);
+  const std::string table = read_text(folder / "run/table.txt");
+  for (const char* policy :
+       {"bsp", "backup(1)", "ssp(1)", "ssp(2)", "ssp(4)", "ssp(8)", "adaptive(1,8)", "asp"})
+    CHECK(has(table, policy));
+  CHECK(has(read_text(folder / "run/loss.svg"), "<svg"));
+  CHECK(read_json(folder / "run/ssp(4)-straggler/result.json")["max_clock_gap"] <= 5);
+  const auto adaptive = read_json(folder / "run/adaptive(1,8)-straggler/result.json");
+  CHECK(adaptive["least_staleness_bound"] == 1);
+  CHECK(adaptive["staleness_bound"] == 8);
+}
+
+TEST_CASE("stragglers-and-bounds tabulates and draws every policy in every world") {
+  const TemporaryFolder folder;
+  const std::vector<std::string> command = {kPrograms + "/stragglers-and-bounds",
+                                            "--epochs",
+                                            "0.06",
+                                            "--evaluate-every",
+                                            "0.02",
+                                            "--workers",
+                                            "4",
+                                            "--out",
+                                            folder / "run"};
+  const auto ran = run_program(command);
+  INFO(ran.out << ran.err);
+  REQUIRE(ran.code == 0);
+  const std::string table = read_text(folder / "run/table.txt");
+  const std::string picture = read_text(folder / "run/loss.svg");
+  CHECK(has(ran.out, table));
+  for (const char* world :
+       {"equal workers", "one worker slow in bursts", "one worker always 4 times as slow",
+        "a heavy tail for all", "a slow network"}) {
+    const auto at = table.find(concat('\n', world, '\n'));
+    REQUIRE(at != std::string::npos);
+    CHECK(has(picture, world));
+    const std::string rows = table.substr(at, table.find("\n\n", table.find("lag", at)) - at);
+    for (const char* policy :
+         {"  bsp  ", "  bsp, by speed  ", "  backup(1)  ", "  ssp(1)  ", "  ssp(3)  ",
+          " ssp(3), by speed  ", "  ssp(8)  ", "  adaptive(1,8)  ", "  asp  "})
+      CHECK(has(rows, policy));
+  }
+  const auto again = run_program(command);
+  CHECK(again.code == 2);
+  CHECK(has(again.err, "give another with --out DIR"));
+}
+
+TEST_CASE("staleness-atlas tabulates every method, and continues in its folder") {
+  const TemporaryFolder folder;
+  const std::vector<std::string> command = {kPrograms + "/staleness-atlas",
+                                            "--epochs",
+                                            "0.02",
+                                            "--evaluate-every",
+                                            "0.02",
+                                            "--workers",
+                                            "3",
+                                            "--out",
+                                            folder / "run"};
+  const auto ran = run_program(command);
+  INFO(ran.out << ran.err);
+  REQUIRE(ran.code == 0);
+  const std::string table = read_text(folder / "run/table.txt");
+  for (const char* method : {" bsp ", " backup(2) ", " asp, lag_scaled(1) ", " asp, gap_aware ",
+                             " asp, delay_compensated(2,0.95) ", " asp, ordered_momentum "})
+    CHECK(has(table, method));
+  for (const char* part : {"\nsgd: virtual seconds to 85%", "\nmomentum: virtual seconds to 85%",
+                           "best / no waits", "rate (! edge); accuracy"})
+    CHECK(has(table, part));
+  CHECK(has(read_text(folder / "run/heat-map-sgd.svg"), "<svg"));
+
+  // A run that was killed while it wrote a line.
+  const std::string trials = read_text(folder / "run/trials.jsonl");
+  std::ofstream(folder / "run/trials.jsonl") << trials.substr(0, trials.size() / 2);
+  REQUIRE(run_program(command).code == 0);
+  CHECK(read_text(folder / "run/table.txt") == table);
+
+  auto other = command;
+  other.insert(other.end(), {"--seed", "7"});
+  const auto refused = run_program(other);
+  CHECK(refused.code == 2);
+  CHECK(has(refused.err, "give another --out"));
+}
+
+}  // namespace leeway::test
