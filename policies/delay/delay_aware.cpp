@@ -1,6 +1,7 @@
 #include "policies/delay/delay_aware.hpp"
 
 #include <algorithm>
+#include <variant>
 
 #include "core/check.hpp"
 
@@ -18,20 +19,20 @@ int DelayAware::streams() const {
 }
 
 kernels::UpdateFormula DelayAware::formula(const UpdateSize& size) const {
+  const double factor = policy_->step_factor(size);
   UpdateSize own = size;
-  if (!has_velocity()) own.learning_rate *= policy_->step_factor(size);
-  return policy_->formula(*optimizer_, own);
+  if (!has_velocity()) own.learning_rate *= factor;
+  kernels::UpdateFormula formula = policy_->formula(*optimizer_, own);
+  if (auto* momentum = std::get_if<kernels::MomentumFormula>(&formula))
+    momentum->gain *= static_cast<float>(factor);
+  if (auto* nesterov = std::get_if<kernels::NesterovFormula>(&formula))
+    nesterov->gain *= static_cast<float>(factor);
+  return formula;
 }
 
-void DelayAware::update(Executor& on, const kernels::UpdateBuffers& given,
+void DelayAware::update(Executor& on, const kernels::UpdateBuffers& buffers,
                         const UpdateSize& size) const {
-  check(given, size);
-  kernels::UpdateBuffers buffers = given;
-  if (has_velocity()) {
-    const auto factor = static_cast<float>(policy_->step_factor(size));
-    buffers.clipping.scale *= factor;
-    buffers.clipping.limit *= factor;
-  }
+  check(buffers, size);
   const auto correction = policy_->correction(size);
   if (!correction || buffers.count == 0) return on.update(buffers, formula(size));
   LW_CHECK(buffers.pulled != nullptr, policy_->name());
