@@ -14,7 +14,6 @@ constexpr std::uint64_t kNormStream = 0x6e6f726d;
 constexpr std::uint64_t kCodecStream = 0x636f6463;
 constexpr std::uint64_t kPrecisionStream = 0x70726563;
 constexpr std::uint64_t kStateStream = 0x73746174;
-constexpr std::uint64_t kDelayStream = 0x64656c61;
 
 void limit_norm(Plan& plan) {
   Rng rng = Rng::stream(plan.seed, kNormStream);
@@ -53,28 +52,11 @@ void optimizer_state(Plan& plan) {
   plan.optimizer.eight_bit_state |= rng.one_in(6) && !keeps_sums;
 }
 
+/// Keeps the plan's own delay policy where the drawn settings allow it.
 void delay_policy(Plan& plan) {
-  Rng rng = Rng::stream(plan.seed, kDelayStream);
-  const bool rounds = std::holds_alternative<plan::Bsp>(plan.consistency) ||
-                      std::holds_alternative<plan::Backup>(plan.consistency);
-  if (rounds) {
-    plan.delay_policy = plan::PlainPush{};
-    plan.optimizer.whole_steps = false;
-    return;
-  }
-  if (!check_delay_policy(plan)) plan.delay_policy = plan::PlainPush{};
-  if (plan.delay_policy != plan::DelayPolicy{} || !rng.one_in(3)) return;
-  const plan::DelayPolicy policies[] = {
-      plan::LagScaled{},        plan::DelayAdaptive{},           plan::GapAware{},
-      plan::DelayCompensated{}, plan::DelayCompensated{2, true}, plan::OrderedMomentum{}};
-  plan.delay_policy = policies[rng.below(std::size(policies))];
-  if (!check_delay_policy(plan)) plan.delay_policy = plan::LagScaled{};
-  if (!check_delay_policy(plan)) {  // sum, assign and updaters
-    plan.delay_policy = plan::PlainPush{};
-  } else if (rng.one_in(4)) {
-    plan.optimizer.whole_steps = true;
-    plan.optimizer.learning_rate /= plan.workers;  // so that whole steps do not diverge
-  }
+  if (check_delay_policy(plan)) return;
+  plan.delay_policy = plan::PlainPush{};
+  plan.optimizer.whole_steps = false;
 }
 
 }  // namespace
