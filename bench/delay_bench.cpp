@@ -5,21 +5,14 @@
 #include <memory>
 #include <utility>
 
-#include "core/rng.hpp"
+#include "bench/random_blob.hpp"
 #include "policies/delay/delay_aware.hpp"
 #include "tensor/blob.hpp"
 
 namespace {
 
 using namespace leeway;
-
-Blob random_blob(std::int64_t count, std::uint64_t seed) {
-  Rng rng(seed);
-  Blob blob = Blob::floats(count);
-  for (std::int64_t i = 0; i < count; ++i)
-    blob.mutable_floats()[i] = static_cast<float>(rng.uniform() - 0.5);
-  return blob;
-}
+using bench::random_blob;
 
 /// Momentum with the policy of the plan.
 std::unique_ptr<Optimizer> optimizer_of(const plan::DelayPolicy& policy) {

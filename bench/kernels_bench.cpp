@@ -1,7 +1,7 @@
 // Speed of kernels on one thread: FLOP/s of matrix products, bytes/s of memory traffic otherwise.
 #include <benchmark/benchmark.h>
 
-#include "core/rng.hpp"
+#include "bench/random_blob.hpp"
 #include "kernels/accumulate.hpp"
 #include "kernels/finite.hpp"
 #include "kernels/linear.hpp"
@@ -14,14 +14,7 @@
 namespace {
 
 using namespace leeway;
-
-Blob random_blob(std::int64_t count, std::uint64_t seed) {
-  Rng rng(seed);
-  Blob blob = Blob::floats(count);
-  for (std::int64_t i = 0; i < count; ++i)
-    blob.mutable_floats()[i] = static_cast<float>(rng.uniform() - 0.5);
-  return blob;
-}
+using bench::random_blob;
 
 void count_flops(benchmark::State& state, double flops) {
   state.counters["FLOP"] = benchmark::Counter(flops, benchmark::Counter::kIsIterationInvariantRate);

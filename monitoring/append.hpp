@@ -4,8 +4,8 @@
 
 namespace leeway {
 
-/// Appends all bytes at the end of an open file, or none: if that fails, it removes what was
-/// written, and errno has the reason.
+/// Appends all bytes at the end of an open file, or none: after a failed write the file has its
+/// earlier length, and errno has the reason.
 bool append_whole(int file, std::string_view bytes);
 
 }  // namespace leeway

@@ -450,7 +450,7 @@ class Atlas {
 int main(int argc, char** argv) {
   Scenario scenario("staleness-atlas",
                     "Compare consistency and delay policies, each with its best learning rate.");
-  scenario
+  study::in_worlds(scenario)
       .description(
           "Fifteen ways of keeping eight workers together, with plain SGD and with momentum, in\n"
           "five simulated worlds. Each combination runs with five learning rates on one seed, and\n"
@@ -458,21 +458,7 @@ int main(int argc, char** argv) {
           "Fashion-MNIST, tested on 2,000 images. All times are virtual. An interrupted atlas\n"
           "continues in the same folder (--out). --epochs 0.2 gives a quick look.")
       .decides({"--staleness", "--balance", "--prefetch", "--no-prefetch", "--delay-policy",
-                "--optimizer", "--lr", "--whole-steps"})
-      .decides(study::kOfPipelines)
-      .decides(study::kOfClusters)
-      .decides(study::kOfRunFolders)
-      .decides(study::kOfCheckpoints)
-      .data(fashion_mnist())
-      .model(mlp({64}, 10))
-      .loss(softmax_cross_entropy())
-      .workers(8)
-      .shards(2)
-      .batch(32)
-      .lease_size(64)  // small, because an evaluation waits for the end of the current leases
-      .evaluate_every(0.05)
-      .epochs(2)
-      .simulated({.cores = 4, .speed = 5});
+                "--optimizer", "--lr", "--whole-steps"});
   CommandLine line = parse(scenario, argc, argv);
   if (line.exit_code) return *line.exit_code;
   if (!line.plan.simulated) line.plan.simulated = plan::World{};

@@ -245,7 +245,7 @@ class Study {
 
 int main(int argc, char** argv) {
   Scenario scenario("stragglers-and-bounds", "Compare staleness bounds in five simulated worlds.");
-  scenario
+  study::in_worlds(scenario)
       .description(
           "225 runs of a 784-64-10 network on Fashion-MNIST, tested on 2,000 images: nine\n"
           "policies in five worlds, each with five seeds starting at --seed. All times are\n"
@@ -254,21 +254,7 @@ int main(int argc, char** argv) {
           "minimum and maximum in brackets; * marks the best. --slow, --fault and --world apply\n"
           "to every world in addition. --epochs 0.2 gives a quick look.")
       .decides({"--staleness", "--balance", "--prefetch", "--no-prefetch"})
-      .decides(study::kOfPipelines)
-      .decides(study::kOfClusters)
-      .decides(study::kOfRunFolders)
-      .decides(study::kOfCheckpoints)
-      .data(fashion_mnist())
-      .model(mlp({64}, 10))
-      .loss(softmax_cross_entropy())
-      .optimizer(sgd(0.2))
-      .workers(8)
-      .shards(2)
-      .batch(32)
-      .lease_size(64)  // small, because an evaluation waits for the end of the current leases
-      .evaluate_every(0.05)
-      .epochs(2)
-      .simulated({.cores = 4, .speed = 5});
+      .optimizer(sgd(0.2));
   CommandLine line = parse(scenario, argc, argv);
   if (line.exit_code) return *line.exit_code;
   if (!line.plan.simulated) line.plan.simulated = plan::World{};

@@ -4,6 +4,8 @@
 
 #include <string>
 
+#include "study.hpp"
+
 namespace leeway::study {
 
 /// A world: its names and its changes to the plan.
@@ -31,5 +33,23 @@ inline const SimulatedWorld kWorlds[] = {
        plan.simulated->latency_us *= 20;
        plan.simulated->jitter = 1;
      }}};
+
+/// Eight workers that learn Fashion-MNIST with a 784-64-10 network in these worlds. Only simulates.
+inline Scenario& in_worlds(Scenario& scenario) {
+  return scenario.decides(kOfPipelines)
+      .decides(kOfClusters)
+      .decides(kOfRunFolders)
+      .decides(kOfCheckpoints)
+      .data(fashion_mnist())
+      .model(mlp({64}, 10))
+      .loss(softmax_cross_entropy())
+      .workers(8)
+      .shards(2)
+      .batch(32)
+      .lease_size(64)  // small, because an evaluation waits for the end of the current leases
+      .evaluate_every(0.05)
+      .epochs(2)
+      .simulated({.cores = 4, .speed = 5});
+}
 
 }  // namespace leeway::study

@@ -35,10 +35,14 @@ void BucketQueues::restore(const std::vector<msg::StoredBlock>& blocks) {
     for (Entry& entry : buckets_) entry.parameters->restore(block);
 }
 
+void BucketQueues::forget(std::uint32_t bucket, WorkerId worker, Iteration upto) {
+  if (buckets_[bucket].parameters->follows_pulls())
+    enqueue(bucket, ParameterBucket::Forget{worker, upto});
+}
+
 void BucketQueues::forget(WorkerId worker, Outbox& out) {
   for (std::uint32_t bucket = 0; bucket < size(); ++bucket) {
-    enqueue(bucket,
-            ParameterBucket::Forget{worker, Iteration(std::numeric_limits<std::int64_t>::max())});
+    forget(bucket, worker, Iteration(std::numeric_limits<std::int64_t>::max()));
     run(bucket, out);
   }
 }

@@ -23,7 +23,10 @@ class BucketQueues {
   void enqueue(std::uint32_t bucket, ParameterBucket::Item item) {
     buckets_[bucket].parameters->enqueue(std::move(item));
   }
-  /// The worker pushes no gradient of any open pull.
+  /// Closes the worker's pulls up to this iteration, without an update. The caller then runs the
+  /// bucket. Does nothing without a delay policy.
+  void forget(std::uint32_t bucket, WorkerId worker, Iteration upto);
+  /// Closes all pulls of the worker, in every bucket.
   void forget(WorkerId worker, Outbox& out);
   /// The most bytes of old weights that were kept for a delay policy, summed over the buckets.
   std::uint64_t most_kept_bytes() const;

@@ -120,7 +120,7 @@ void ParameterBucket::record(const Reader& reader) {
   std::uint64_t bytes = 0;
   for (std::size_t i = 0; i < pulled_.size(); ++i) {
     pulled_[i].record(reader.worker, reader.iteration, live_[i]);
-    // The present version takes no memory of its own.
+    // The present version needs no extra memory.
     if (const std::size_t versions = pulled_[i].versions())
       bytes += (versions - 1) * live_[i].weights.size();
   }

@@ -80,6 +80,8 @@ class ParameterBucket {
   bool is_idle() const { return queue_.empty() && !busy_; }
   /// Idle, and without a fork.
   bool is_plain() const { return is_idle() && shadow_.empty(); }
+  /// Whether it remembers pulls, for a delay policy.
+  bool follows_pulls() const { return !pulled_.empty(); }
   /// The most bytes of old weights that were kept for a delay policy.
   std::uint64_t most_kept_bytes() const { return most_kept_bytes_; }
   /// The blocks. Requires is_plain().

@@ -58,7 +58,7 @@ void Shard::handle(const msg::Remove& remove, Outbox& out) {
   if (clocks_.find(remove.worker)) apply_->remove(remove.worker);
   clocks_.remove(remove.worker);
   gate_.withdraw(remove.worker);
-  if (job_->delay_policy) buckets_.forget(remove.worker, out);
+  buckets_.forget(remove.worker, out);
   out.emit(event::Removed{remove.worker});
   apply_->release(remove.worker, out);
   clocks_changed(remove.worker, out);

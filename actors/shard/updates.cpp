@@ -12,8 +12,7 @@ void Updates::apply(std::vector<Contribution> contributions, Outbox& out) {
   update.also_shadow = snapshots_.fork_before(contributions.front());
   for (auto& contribution : contributions) {
     if (contribution.is_empty()) {
-      buckets_.enqueue(bucket,
-                       ParameterBucket::Forget{contribution.worker, contribution.iteration});
+      buckets_.forget(bucket, contribution.worker, contribution.iteration);
       acknowledgements_.applied(contribution, out);
     } else {
       update.contributions.push_back(std::move(contribution));

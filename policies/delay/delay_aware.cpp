@@ -21,7 +21,7 @@ int DelayAware::streams() const {
 kernels::UpdateFormula DelayAware::formula(const UpdateSize& size) const {
   const double factor = policy_->step_factor(size);
   UpdateSize own = size;
-  if (!has_velocity()) own.learning_rate *= factor;
+  if (!optimizer_->has_velocity()) own.learning_rate *= factor;
   kernels::UpdateFormula formula = policy_->formula(*optimizer_, own);
   if (auto* momentum = std::get_if<kernels::MomentumFormula>(&formula))
     momentum->gain *= static_cast<float>(factor);

@@ -17,7 +17,6 @@ class DelayAware final : public Optimizer {
   int slots() const override { return optimizer_->slots() + policy_->slots(); }
   int streams() const override;
   bool sums_rounds() const override { return optimizer_->sums_rounds(); }
-  bool has_velocity() const override { return optimizer_->has_velocity(); }
   StateRange state_range(int slot) const override {
     return slot < optimizer_->slots() ? optimizer_->state_range(slot) : StateRange::not_negative;
   }

@@ -4,6 +4,7 @@
 
 #include "core/text.hpp"
 #include "policies/codec/momentum_correction.hpp"
+#include "policies/consistency/consistency.hpp"
 #include "policies/delay/delay_adaptive.hpp"
 #include "policies/delay/delay_compensated.hpp"
 #include "policies/delay/gap_aware.hpp"
@@ -34,18 +35,6 @@ struct DelayPolicyMaker {
   }
 };
 
-/// Whether an update is a step along the gradient.
-bool takes_steps(const plan::Optimizer& optimizer) {
-  return !std::holds_alternative<plan::Sum>(optimizer.kind) &&
-         !std::holds_alternative<plan::Assign>(optimizer.kind) &&
-         !std::holds_alternative<plan::Updater>(optimizer.kind);
-}
-
-bool has_rounds(const plan::Consistency& consistency) {
-  return std::holds_alternative<plan::Bsp>(consistency) ||
-         std::holds_alternative<plan::Backup>(consistency);
-}
-
 }  // namespace
 
 std::unique_ptr<DelayPolicy> make_delay_policy(const Plan& plan) {
@@ -53,11 +42,13 @@ std::unique_ptr<DelayPolicy> make_delay_policy(const Plan& plan) {
 }
 
 Status check_delay_policy(const Plan& plan) {
-  if (plan.optimizer.whole_steps && has_rounds(plan.consistency))
+  const bool has_rounds = make_consistency(plan.consistency)->by_rounds();
+  const bool takes_steps = !make_optimizer(plan.optimizer)->sums_rounds();
+  if (plan.optimizer.whole_steps && has_rounds)
     return Error{
         "optimizer.whole_steps: a round of bsp or backup is a whole step already; leave out "
         "--whole-steps, or give --staleness asp or a bound"};
-  if (plan.optimizer.whole_steps && !takes_steps(plan.optimizer))
+  if (plan.optimizer.whole_steps && !takes_steps)
     return Error{
         "optimizer.whole_steps: sum, assign and updaters take no steps; leave out --whole-steps"};
   const auto policy = make_delay_policy(plan);
@@ -65,11 +56,11 @@ Status check_delay_policy(const Plan& plan) {
   const auto refused = [&](const auto&... why) {
     return Error{concat("delay_policy.", policy->name(), ": ", why...)};
   };
-  if (has_rounds(plan.consistency))
+  if (has_rounds)
     return refused(
         "under bsp and backup no push is computed on older weights than its round; give "
         "--staleness asp or a bound, or --delay-policy plain");
-  if (!takes_steps(plan.optimizer))
+  if (!takes_steps)
     return refused(
         "sum, assign and updaters take no steps that it could change; give --delay-policy plain");
   if (const auto why = policy->refusal(plan.optimizer); !why.empty()) return refused(why);

@@ -28,7 +28,7 @@ class DelayPolicy {
   virtual std::string_view refusal(const plan::Optimizer& /*optimizer*/) const { return {}; }
   /// Whether a correction compares the present weights with those of the pull.
   virtual bool compares_weights() const { return false; }
-  /// State arrays of its own, of values of 0 and more, which follow those of the optimizer.
+  /// Number of the policy's state arrays, which follow those of the optimizer. Never negative.
   virtual int slots() const { return 0; }
 
   /// The factor of a push's step. An optimizer with a velocity applies it to the gradient, because
