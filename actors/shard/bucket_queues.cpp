@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "core/check.hpp"
 
@@ -10,7 +11,7 @@ namespace leeway {
 BucketQueues::BucketQueues(const std::shared_ptr<const Job>& job, ShardId shard, FirstState first) {
   const Device device = job->devices.shard(shard.value());
   for (const Bucket& bucket : job->layout->buckets(shard))
-    buckets_.push_back({std::make_unique<ParameterBucket>(job, bucket, device, first), nullptr});
+    buckets_.push_back({std::make_unique<ParameterBucket>(job, bucket, device, first), nullptr, 0});
   LW_CHECK(!buckets_.empty(), shard);  // make_job refuses such a layout
 }
 
@@ -33,6 +34,7 @@ std::vector<msg::StoredBlock> BucketQueues::save() const {
 void BucketQueues::restore(const std::vector<msg::StoredBlock>& blocks) {
   for (const msg::StoredBlock& block : blocks)
     for (Entry& entry : buckets_) entry.parameters->restore(block);
+  for (Entry& entry : buckets_) count_kept(entry);
 }
 
 void BucketQueues::forget(std::uint32_t bucket, WorkerId worker, Iteration upto) {
@@ -47,17 +49,18 @@ void BucketQueues::forget(WorkerId worker, Outbox& out) {
   }
 }
 
-std::uint64_t BucketQueues::most_kept_bytes() const {
-  std::uint64_t bytes = 0;
-  for (const Entry& entry : buckets_) bytes += entry.parameters->most_kept_bytes();
-  return bytes;
-}
-
 void BucketQueues::run(std::uint32_t bucket, Outbox& out) {
   Entry& entry = buckets_[bucket];
   if (entry.running) return;
   entry.running = entry.parameters->advance();
+  count_kept(entry);
   if (entry.running) out.compute(entry.running);
+}
+
+void BucketQueues::count_kept(Entry& entry) {
+  const std::uint64_t bytes = entry.parameters->kept_bytes();
+  kept_bytes_ += bytes - std::exchange(entry.kept_bytes, bytes);
+  most_kept_bytes_ = std::max(most_kept_bytes_, kept_bytes_);
 }
 
 void BucketQueues::run_scaled(std::uint32_t bucket, float scale, Outbox& out) {

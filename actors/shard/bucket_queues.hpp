@@ -28,8 +28,8 @@ class BucketQueues {
   void forget(std::uint32_t bucket, WorkerId worker, Iteration upto);
   /// Closes all pulls of the worker, in every bucket.
   void forget(WorkerId worker, Outbox& out);
-  /// The most bytes of old weights that were kept for a delay policy, summed over the buckets.
-  std::uint64_t most_kept_bytes() const;
+  /// The most bytes of old weights that were kept at once for a delay policy.
+  std::uint64_t most_kept_bytes() const { return most_kept_bytes_; }
   /// Runs a queue up to its next update and hands that to the host. Does nothing while an update of
   /// the bucket is under way.
   void run(std::uint32_t bucket, Outbox& out);
@@ -50,11 +50,16 @@ class BucketQueues {
   struct Entry {
     std::unique_ptr<ParameterBucket> parameters;
     std::shared_ptr<Work> running;
+    std::uint64_t kept_bytes = 0;
   };
+  /// Updates the totals after a change of the bucket.
+  void count_kept(Entry& entry);
   /// The bucket whose work the host has computed.
   std::uint32_t take(const Work& work);
 
   std::vector<Entry> buckets_;
+  std::uint64_t kept_bytes_ = 0;
+  std::uint64_t most_kept_bytes_ = 0;
 };
 
 }  // namespace leeway

@@ -117,14 +117,16 @@ ParameterBucket::ParameterBucket(std::shared_ptr<const Job> job, const Bucket& b
 }
 
 void ParameterBucket::record(const Reader& reader) {
-  std::uint64_t bytes = 0;
-  for (std::size_t i = 0; i < pulled_.size(); ++i) {
+  for (std::size_t i = 0; i < pulled_.size(); ++i)
     pulled_[i].record(reader.worker, reader.iteration, live_[i]);
-    // The present version needs no extra memory.
-    if (const std::size_t versions = pulled_[i].versions())
-      bytes += (versions - 1) * live_[i].weights.size();
-  }
-  most_kept_bytes_ = std::max(most_kept_bytes_, bytes);
+}
+
+std::uint64_t ParameterBucket::kept_bytes() const {
+  std::uint64_t bytes = 0;
+  for (std::size_t i = 0; i < pulled_.size(); ++i)
+    bytes += pulled_[i].old_versions(live_[i]) *
+             static_cast<std::uint64_t>(live_[i].block->floats) * sizeof(float);
+  return bytes;
 }
 
 std::shared_ptr<Work> ParameterBucket::advance() {

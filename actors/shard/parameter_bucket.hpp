@@ -82,8 +82,8 @@ class ParameterBucket {
   bool is_plain() const { return is_idle() && shadow_.empty(); }
   /// Whether it remembers pulls, for a delay policy.
   bool follows_pulls() const { return !pulled_.empty(); }
-  /// The most bytes of old weights that were kept for a delay policy.
-  std::uint64_t most_kept_bytes() const { return most_kept_bytes_; }
+  /// Bytes of old weights that are kept for a delay policy.
+  std::uint64_t kept_bytes() const;
   /// The blocks. Requires is_plain().
   void save(std::vector<msg::StoredBlock>& blocks) const;
   /// Replaces the state of a block of this bucket; ignores other blocks.
@@ -97,7 +97,6 @@ class ParameterBucket {
   std::vector<BlockState> live_;
   std::vector<BlockState> shadow_;      // empty: no fork
   std::vector<PulledVersions> pulled_;  // by block; empty without a delay policy
-  std::uint64_t most_kept_bytes_ = 0;
   std::deque<Item> queue_;
   std::shared_ptr<UpdateWork> busy_;
 };

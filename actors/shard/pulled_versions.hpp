@@ -31,8 +31,10 @@ class PulledVersions {
   /// Closes the worker's pulls for iterations up to this one.
   void forget(WorkerId worker, Iteration upto);
 
-  /// Versions of the weights that are kept.
-  std::size_t versions() const { return keeps_weights_ ? versions_.size() : 0; }
+  /// Versions of the weights that are kept besides the present one.
+  std::size_t old_versions(const BlockState& present) const {
+    return keeps_weights_ ? versions_.size() - versions_.count(present.version) : 0;
+  }
 
   std::vector<msg::PulledVersion> save(const Block& block) const;
   void restore(const std::vector<msg::PulledVersion>& state, Executor& on);

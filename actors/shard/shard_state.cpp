@@ -1,4 +1,6 @@
 // The state of a shard, for a new standby.
+#include <algorithm>
+
 #include "actors/shard/shard.hpp"
 #include "core/limits.hpp"
 #include "core/mutant.hpp"
@@ -22,6 +24,7 @@ Message Shard::save() const {
   state.scheduler = scheduler_.save();
   state.monitor = monitor_.save();
   state.report = report_;
+  state.report.kept_bytes = std::max(report_.kept_bytes, buckets_.most_kept_bytes());
   state.report.waits = gate_.waits().all();
   state.reported_events = reported_events_;
   state.malformed = malformed();

@@ -14,6 +14,7 @@ constexpr std::uint64_t kNormStream = 0x6e6f726d;
 constexpr std::uint64_t kCodecStream = 0x636f6463;
 constexpr std::uint64_t kPrecisionStream = 0x70726563;
 constexpr std::uint64_t kStateStream = 0x73746174;
+constexpr std::uint64_t kDelayStream = 0x64656c61;
 
 void limit_norm(Plan& plan) {
   Rng rng = Rng::stream(plan.seed, kNormStream);
@@ -52,11 +53,29 @@ void optimizer_state(Plan& plan) {
   plan.optimizer.eight_bit_state |= rng.one_in(6) && !keeps_sums;
 }
 
-/// Keeps the plan's own delay policy where the drawn settings allow it.
+/// Keeps the plan's own delay policy where the drawn settings allow it, and sometimes draws one.
 void delay_policy(Plan& plan) {
-  if (check_delay_policy(plan)) return;
-  plan.delay_policy = plan::PlainPush{};
-  plan.optimizer.whole_steps = false;
+  Rng rng = Rng::stream(plan.seed, kDelayStream);
+  const auto with = [&plan](const plan::DelayPolicy& policy, bool whole_steps) {
+    plan.delay_policy = policy;
+    plan.optimizer.whole_steps = whole_steps;
+    return static_cast<bool>(check_delay_policy(plan));
+  };
+  const plan::DelayPolicy own = plan.delay_policy;
+  const bool draws = own == plan::DelayPolicy{} && rng.one_in(3);
+  if (!draws) {
+    if (!with(own, plan.optimizer.whole_steps)) with(plan::PlainPush{}, false);
+    return;
+  }
+  const plan::DelayPolicy policies[] = {
+      plan::LagScaled{},        plan::DelayAdaptive{},           plan::GapAware{},
+      plan::DelayCompensated{}, plan::DelayCompensated{2, true}, plan::OrderedMomentum{}};
+  const bool whole_steps = rng.one_in(4);
+  if (!with(policies[rng.below(std::size(policies))], whole_steps) &&
+      !with(plan::LagScaled{}, whole_steps))
+    with(plan::PlainPush{}, false);  // rounds, sum, assign and updaters
+  // Whole steps are larger, and must not diverge.
+  if (plan.optimizer.whole_steps) plan.optimizer.learning_rate /= plan.workers;
 }
 
 }  // namespace
