@@ -15,11 +15,12 @@
 #include "models/datasets/augment.hpp"
 #include "models/initial_weights.hpp"
 #include "plan/fine_tuning.hpp"
+#include "plan/local_steps.hpp"
 #include "plan/precision.hpp"
 #include "policies/balance/micro_batches.hpp"
-#include "policies/codec/momentum_correction.hpp"
 #include "policies/delay/delay_aware.hpp"
 #include "policies/optimizer/clip.hpp"
+#include "policies/optimizer/shard_optimizer.hpp"
 #include "policies/optimizer/updater.hpp"
 #include "policies/straggler/straggler.hpp"
 #include "tensor/foreign_blob.hpp"
@@ -75,9 +76,10 @@ std::vector<Blob> filled(std::vector<Blob> weights, const Model& model, std::uin
 
 /// Batch norm of flat samples needs at least two samples in each micro-batch.
 Status check_batch_norm(const Model& model, const Plan& plan) {
-  // With balance by speed an iteration can have any number of samples. With micro-batches of two,
-  // the last one of an odd number would have one.
-  const std::int64_t least = plan.balance == plan::Balance::by_speed ? 3 : 2;
+  // With balance by speed and local steps, an iteration can have any number of samples. With
+  // micro-batches of two, the last one of an odd number would have one.
+  const bool varies = plan.balance == plan::Balance::by_speed || has_local_steps(plan);
+  const std::int64_t least = varies ? 3 : 2;
   if (micro_batch_size(plan) >= least) return {};
   for (int i = 0; i < model.layers(); ++i)
     if (model.layer(i).kind() == "batch_norm" && model.output_of(i).rank() == 1)
@@ -116,7 +118,7 @@ Status check_compression(const Job& job) {
     return Error{
         "compress.push: a push that backup(N) drops would lose earlier residuals; give --compress "
         "push=none, or another --staleness"};
-  if (job.plan.optimizer.clip_value > 0)
+  if (job.shard_settings.clip_value > 0)
     return Error{
         "compress.push: pushes carry earlier residuals, which clipping would lose; give "
         "--clip-norm instead of --clip-value, or --compress push=none"};
@@ -129,11 +131,13 @@ Status check_compression(const Job& job) {
 
 /// Whether the updates can be computed. `here`: as in JobOptions.
 Status check_updates(const Job& job, const std::function<bool(Address)>& here) {
+  if (job.computed_by_users && has_local_steps(job.plan))
+    return Error{"local_steps: the loops of a program take their own steps; give --local-steps 0"};
   if (job.computed_by_users && job.clips_pushes())
     return Error{
         "optimizer.clip_norm: the gradients of a store leave one by one, so that a push has no "
         "norm over all keys; give --clip-norm 0, or --staleness bsp without top_k or random_k"};
-  const plan::Optimizer& settings = job.plan.optimizer;
+  const plan::Optimizer& settings = job.shard_settings;
   for (std::uint32_t shard = 0; settings.eight_bit_state && shard < job.plan.shards; ++shard)
     if (job.devices.shard(shard).kind == Device::Kind::cuda)
       return Error{concat("optimizer.eight_bit_state: shard ", shard,
@@ -182,6 +186,47 @@ Status check_kept_weights(const Job& job, const std::function<bool(Address)>& he
                       "give fewer --workers, or --delay-policy lag_scaled, which keeps none");
 }
 
+/// The optimizer of local steps.
+Status add_local_steps(Job& job) {
+  if (!has_local_steps(job.plan)) return {};
+  auto ranges = make_update_ranges(job.plan.optimizer, *job.model, *job.layout);
+  if (!ranges) return ranges.error();
+  job.local_ranges = std::move(*ranges);
+  job.local_optimizer = make_optimizer(job.plan.optimizer);
+  return {};
+}
+
+/// Whether the state of one optimizer continues as that of the other.
+bool has_same_state(const plan::Optimizer& a, const plan::Optimizer& b) {
+  const auto is_adam = [](const plan::Optimizer& one) {
+    return std::holds_alternative<plan::Adam>(one.kind) ||
+           std::holds_alternative<plan::AdamW>(one.kind);
+  };
+  return a.kind.index() == b.kind.index() || (is_adam(a) && is_adam(b));
+}
+
+/// Whether the arrays of a checkpoint mean the same to the job.
+Status check_resumed_state(const Job& job) {
+  const Plan& began = job.resumed->plan;
+  const plan::Optimizer before = shard_optimizer(began);
+  if (has_local_steps(began) != has_local_steps(job.plan) && job.optimizer->slots() > 0)
+    return Error{concat("local_steps: the run began ",
+                        has_local_steps(began) ? "with local steps" : "without local steps",
+                        ", so that the checkpoint has another optimizer state; resume with the ",
+                        "--local-steps that the run began with")};
+  if (job.optimizer->slots() > 0 && !has_same_state(before, job.shard_settings))
+    return Error{concat("optimizer: the checkpoint has the state of ",
+                        make_optimizer(before)->name(), ", which is not that of ",
+                        job.optimizer->name(),
+                        "; resume with the optimizer that the run began with")};
+  if (job.delay_policy && job.delay_policy->slots() > 0 &&
+      began.delay_policy.index() != job.plan.delay_policy.index())
+    return Error{concat("delay_policy: the run began without ", job.delay_policy->name(),
+                        ", whose running mean the checkpoint lacks; resume with the policy that "
+                        "the run began with")};
+  return {};
+}
+
 /// Whether the job continues the epochs of the checkpoint, and its optimizer the state.
 Status check_resumed(const Job& job) {
   const std::int64_t samples = job.resumed->manifest.epoch_samples;
@@ -201,7 +246,7 @@ Status check_resumed(const Job& job) {
                         job.optimizer->name(), " needs ", needed,
                         "; resume with the optimizer that the run began with")};
   }
-  return {};
+  return check_resumed_state(job);
 }
 
 /// The plan's faults, with the spread of their begin drawn.
@@ -222,7 +267,7 @@ std::vector<plan::Fault> drawn_faults(const Plan& plan) {
 
 /// The iterations of a worker in these epochs, if all train equally many samples.
 double iterations_in(double epochs, const Plan& plan, const Dataset& data) {
-  return epochs * static_cast<double>(data.size()) / static_cast<double>(plan.batch) *
+  return epochs * static_cast<double>(data.size()) / static_cast<double>(iteration_samples(plan)) *
          plan.pipeline.stages / plan.workers;
 }
 
@@ -278,13 +323,18 @@ std::vector<Iteration> Job::first_iterations() const {
 }
 
 double Job::push_norm_limit() const {
-  const double limit = plan.optimizer.clip_norm;
+  const double limit = shard_settings.clip_norm;
   if (!consistency->by_rounds()) return limit;
   return is_sparse(plan.compress.push) ? limit * std::sqrt(stages->pipelines()) : 0;
 }
 
 float Job::clip_scale_of(double squares) const {
   return clip_scale(squares, push_norm_limit());
+}
+
+double Job::learning_rate(double samples) const {
+  const double epochs = samples / static_cast<double>(data.train->size());
+  return plan.optimizer.learning_rate * lr_schedule->factor(epochs, plan.stop.epochs);
 }
 
 std::int64_t Job::first_bound() const {
@@ -342,15 +392,23 @@ Expected<std::shared_ptr<const Job>> make_job(const Plan& plan, TrainTest data,
   auto stages = make_stages(plan, *job->model, *job->layout, *job->consistency);
   if (!stages) return stages.error();
   job->stages = std::move(*stages);
+  if (const auto fits = check_local_steps(plan); !fits) return fits.error();
   if (const auto fits = check_delay_policy(plan); !fits) return fits.error();
-  auto optimizer = make_optimizer(shard_optimizer(plan));
+  job->shard_settings = shard_optimizer(plan);
+  auto optimizer = make_optimizer(job->shard_settings);
   job->delay_policy = make_delay_policy(plan);
   if (job->delay_policy)
     optimizer = std::make_unique<DelayAware>(std::move(optimizer), job->delay_policy);
   job->optimizer = std::move(optimizer);
-  auto ranges = make_update_ranges(plan.optimizer, *job->model, *job->layout);
+  auto ranges = make_update_ranges(job->shard_settings, *job->model, *job->layout);
   if (!ranges) return ranges.error();
   job->update_ranges = std::move(*ranges);
+  if (const auto local = add_local_steps(*job); !local) return local.error();
+  const std::uint64_t round = plan.workers * iteration_samples(plan);
+  if (has_local_steps(plan) && static_cast<std::int64_t>(round) > job->data.train->size())
+    job->notes.push_back(concat("local_steps: an epoch of ", job->data.train->size(),
+                                " samples is shorter than a round of ", round,
+                                ", so workers will idle; give fewer --local-steps"));
   job->lr_schedule = make_lr_schedule(plan.lr_schedule);
   job->push_codecs = PushCodecs::make(plan.compress.push, iterations_in(1, plan, *job->data.train));
   job->pull_codec = make_codec(plan.compress.pull);
@@ -361,7 +419,9 @@ Expected<std::shared_ptr<const Job>> make_job(const Plan& plan, TrainTest data,
   job->executors = options.executors ? std::move(options.executors) : make_executor;
   if (const auto there = check_devices(*job, options.here); !there) return there.error();
   if (const auto fits = check_compression(*job); !fits) return fits.error();
-  const auto versions = static_cast<std::size_t>(job->stages->weight_versions());
+  // With local steps, the weights of the workers differ.
+  const auto versions = static_cast<std::size_t>(
+      job->local_optimizer ? plan.workers : job->stages->weight_versions());
   job->packed = std::make_shared<PackCache>(std::max(kPackedVersions, versions + 1));
   job->profile = std::move(options.profile);
   job->cost_only = plan.simulated && plan.simulated->cost_only;

@@ -43,12 +43,15 @@ struct Job {
   std::shared_ptr<const Layout> layout;
   std::shared_ptr<const Consistency> consistency;
   std::shared_ptr<const Stages> stages;
+  plan::Optimizer shard_settings;                       // see shard_optimizer()
   std::shared_ptr<const Optimizer> optimizer;           // of the shards, with the delay policy
   std::shared_ptr<const DelayPolicy> delay_policy;      // null: plain pushes
-  std::vector<std::vector<UpdateRange>> update_ranges;  // by block
-  std::shared_ptr<const LrSchedule> lr_schedule;
-  std::shared_ptr<const PushCodecs> push_codecs;  // null: none
-  std::shared_ptr<const Codec> pull_codec;        // null: none
+  std::vector<std::vector<UpdateRange>> update_ranges;  // of the shards, by block
+  std::shared_ptr<const Optimizer> local_optimizer;     // of local steps; null: none are taken
+  std::vector<std::vector<UpdateRange>> local_ranges;   // of local steps, by block
+  std::shared_ptr<const LrSchedule> lr_schedule;        // of gradients
+  std::shared_ptr<const PushCodecs> push_codecs;        // null: none
+  std::shared_ptr<const Codec> pull_codec;              // null: none
   std::shared_ptr<EpochOrders> orders;
   DevicePlacement devices{0, 0};
   ExecutorFactory executors;
@@ -69,7 +72,7 @@ struct Job {
   bool computed_by_users = false;         // in loops of this or other processes
   bool workers_return = false;            // any that has been lost may come back
   std::vector<Blob> initial_weights;      // per parameter; empty: drawn from the seed
-  std::vector<std::string> notes;         // about the initial weights, for the user
+  std::vector<std::string> notes;         // for the user, before the run
   /// True: roles count costs without computing, and all gradients are zero (see plan::World).
   bool cost_only = false;
   std::vector<Blob> no_gradients;  // with cost_only: zeros per block
@@ -99,7 +102,7 @@ struct Job {
   /// Whether the norm of each push is limited.
   bool clips_pushes() const { return push_norm_limit() > 0; }
   /// Whether the norm of each round is limited.
-  bool clips_rounds() const { return plan.optimizer.clip_norm > 0 && !clips_pushes(); }
+  bool clips_rounds() const { return shard_settings.clip_norm > 0 && !clips_pushes(); }
   /// The factor that limits a worker's gradient with this sum of squares.
   float clip_scale_of(double squares) const;
   /// Null for untrained parameters and statistics, whose pushes are not encoded, and without a
@@ -111,6 +114,9 @@ struct Job {
   const Codec* pull_codec_of(const Block& block) const {
     return is_stepped(block) ? pull_codec.get() : nullptr;
   }
+  /// The learning rate of gradients after this many samples of training, before factors of
+  /// parameters.
+  double learning_rate(double samples) const;
   /// The staleness bound that the run begins with.
   std::int64_t first_bound() const;
   /// Writes the initial weights of the run. out: the parameter's shape, row-major.

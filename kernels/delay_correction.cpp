@@ -6,7 +6,7 @@ namespace leeway::kernels {
 
 namespace {
 
-template <class Formula>
+template <bool kClips, bool kStep, class Formula>
 LW_INLINE void stream(const DelayBuffers& buffers, Formula formula) {
   float* const g_out = buffers.g_out;
   float* const mean_out = buffers.mean_out;
@@ -19,8 +19,8 @@ LW_INLINE void stream(const DelayBuffers& buffers, Formula formula) {
   const std::int64_t count = buffers.count;
 #pragma omp simd
   for (std::int64_t i = 0; i < count; ++i) {
-    const float g = clipping.of(g_in[i]);
-    const float step = step_in ? step_in[i] : g;
+    const float g = kClips ? clipping.of(g_in[i]) : g_in[i];
+    const float step = kStep ? step_in[i] : g;
     float mean = 0;
     if constexpr (Formula::kMean) mean = mean_in[i];
     g_out[i] = formula(g, w_in[i] - pulled_in[i], step, mean);
@@ -33,7 +33,12 @@ template <std::size_t... Indices>
 LW_INLINE void dispatch(const DelayBuffers& buffers, const DelayFormula& formula,
                         std::index_sequence<Indices...>) {
   const auto run_if_held = [&](const auto* held) LW_INLINE_LAMBDA {
-    if (held) stream(buffers, *held);
+    if (!held) return;
+    const bool clips = buffers.clipping.clips(), has_step = buffers.step != nullptr;
+    if (clips && has_step) stream<true, true>(buffers, *held);
+    if (clips && !has_step) stream<true, false>(buffers, *held);
+    if (!clips && has_step) stream<false, true>(buffers, *held);
+    if (!clips && !has_step) stream<false, false>(buffers, *held);
   };
   (run_if_held(std::get_if<Indices>(&formula)), ...);
 }

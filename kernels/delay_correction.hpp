@@ -25,13 +25,15 @@ struct DelayBuffers {
   Clipping clipping;  // of g, before the correction
 };
 
-/// mean = keep * mean + gain * step^2; g / (1 + |w - pulled| / (scale * sqrt(mean) + least))
+/// mean = keep * mean + gain * step^2;
+/// g / (1 + |w - pulled| / c), with c = scale * sqrt(mean) + least
 struct GapFormula {
   static constexpr bool kMean = true;
   float keep, gain, scale, least;
   LW_INLINE float operator()(float g, float difference, float step, float& mean) const {
     mean = keep * mean + gain * (step * step);
-    return g / (1 + std::fabs(difference) / (scale * std::sqrt(mean) + least));
+    const float usual = scale * std::sqrt(mean) + least;
+    return g * (usual / (usual + std::fabs(difference)));
   }
 };
 
@@ -54,7 +56,16 @@ struct AdaptiveCompensationFormula {
   }
 };
 
-using DelayFormula = std::variant<GapFormula, CompensationFormula, AdaptiveCompensationFormula>;
+/// g + w - pulled: the distance from w to the weights pulled - g
+struct DistanceFormula {
+  static constexpr bool kMean = false;
+  LW_INLINE float operator()(float g, float difference, float /*step*/, float& /*mean*/) const {
+    return g + difference;
+  }
+};
+
+using DelayFormula =
+    std::variant<GapFormula, CompensationFormula, AdaptiveCompensationFormula, DistanceFormula>;
 
 void correct_delay(const DelayBuffers& buffers, const DelayFormula& formula);
 

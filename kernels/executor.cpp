@@ -1,5 +1,7 @@
 #include "kernels/executor.hpp"
 
+#include <algorithm>
+
 namespace leeway {
 
 namespace {
@@ -9,6 +11,18 @@ bool is_host_memory(Device device) {
 }
 
 }  // namespace
+
+Blob Executor::filled(std::int64_t count, float value) {
+  if (value != 0) {
+    Blob blob = Blob::floats(count);
+    std::fill_n(blob.mutable_floats(), count, value);
+    return fetch(blob);
+  }
+  Blob zeros = floats(count);
+  zero(zeros.mutable_data(), zeros.size());
+  end_write(zeros);
+  return zeros;
+}
 
 Blob Executor::fetch(const Blob& blob) {
   const bool both_in_host_memory = is_host_memory(blob.device()) && is_host_memory(device());

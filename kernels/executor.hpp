@@ -44,6 +44,8 @@ class Executor {
   Blob floats(std::int64_t count) {
     return allocate(static_cast<std::size_t>(count) * sizeof(float));
   }
+  /// Floats of one value, which any executor can read.
+  Blob filled(std::int64_t count, float value);
   /// Host memory for fast transfers; kernels can write losses into it.
   virtual Blob allocate_host(std::size_t bytes) = 0;
   /// Host to device. Requires that `from` does not change until the queue has done the copy.

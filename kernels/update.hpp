@@ -83,6 +83,20 @@ struct NesterovFormula {
   }
 };
 
+/// b += gain * g'; m = keep * m + mean * b; w -= direct * g' + rate * m; b = left * b; with g' = g
+/// + decay * w
+struct DelayedNesterovFormula {
+  static constexpr int kSlots = 2;
+  float decay, gain, direct, keep, mean, rate, left;
+  LW_INLINE void operator()(float& w, float& m, float& b, float g) const {
+    const float full = g + decay * w;
+    const float sum = b + gain * full;
+    m = keep * m + mean * sum;
+    w -= direct * full + rate * m;
+    b = left * sum;
+  }
+};
+
 /// m = keep1 * m + gain1 * g'; v = keep2 * v + gain2 * g'^2; w = shrink * w - rate * m / (scale *
 /// sqrt(v) + epsilon); with g' = g + decay * w
 struct AdamFormula {
@@ -169,9 +183,9 @@ struct AverageFormula {
 };
 
 using UpdateFormula =
-    std::variant<SgdFormula, MomentumFormula, OrderedMomentumFormula, NesterovFormula, AdamFormula,
-                 AmsGradFormula, NAdamFormula, LionFormula, AdaGradFormula, SumFormula,
-                 AssignFormula, AverageFormula>;
+    std::variant<SgdFormula, MomentumFormula, OrderedMomentumFormula, NesterovFormula,
+                 DelayedNesterovFormula, AdamFormula, AmsGradFormula, NAdamFormula, LionFormula,
+                 AdaGradFormula, SumFormula, AssignFormula, AverageFormula>;
 
 void update(const UpdateBuffers& buffers, const UpdateFormula& formula);
 

@@ -46,8 +46,9 @@ constexpr const char* kRefused =
     "--augment --calibrate --check-determinism --checkpoint-dir --checkpoint-every --chunks "
     "--clusters --compress --crash-atlas --data --describe-json --device --evaluate-every --freeze "
     "--from "
-    "--fuzz --gradients --init --init-map --init-partial --keep --label --micro-batches --missing "
-    "--no-header --pipelines --place --plan --precision --prefetch --profile --recompute --resume "
+    "--fuzz --gradients --init --init-map --init-partial --keep --label --local-steps "
+    "--micro-batches --missing --no-header --outer-lr --outer-optimizer --pipelines --place --plan "
+    "--precision --prefetch --profile --recompute --resume "
     "--schedule "
     "--second --separator --simulate --split --stages --text-columns --threads --until-accuracy "
     "--world";

@@ -49,7 +49,11 @@ struct Push $checked {
   # Slices of the bucket that have new weights instead of gradients, counted over its blocks. They
   # are assigned after the update; in a round, those of the last worker count.
 
-  enum Kind { gradient @0; delta @1; empty @2; }
+  enum Kind {
+    gradient @0;
+    delta @1;  # a pseudo-gradient: the weights before local steps minus those after them
+    empty @2;
+  }
 }
 
 struct Pushed {

@@ -12,6 +12,7 @@
 #include "checkpoint/store.hpp"
 #include "core/text.hpp"
 #include "monitoring/format.hpp"
+#include "plan/settings.hpp"
 
 namespace leeway {
 namespace {
@@ -238,6 +239,10 @@ std::string summary(const Job& job, const RunReport& totals) {
   else if (bound != kUnbounded && !job.consistency->by_rounds())
     out << ", staleness bound " << bound;
   if (job.delay_policy) out << "\n  delay policy    " << job.delay_policy->name();
+  if (job.local_optimizer)
+    out << "\n  local steps     " << plan.local_steps.count << " of " << job.local_optimizer->name()
+        << ", outer optimizer "
+        << plan::choices("local_steps.outer")[plan.local_steps.outer.kind.index()];
   if (plan.balance == plan::Balance::by_speed) out << "\n  balance         by speed";
   out << "\n  clock gap       at most " << totals.last.max_clock_gap;
   if (bound != kUnbounded)
@@ -307,6 +312,7 @@ std::string result_json(const Job& job, const RunReport& totals) {
   json["pulled_bytes"] = totals.last.pull_bytes;
   json["pulled_bytes_without_codec"] = totals.last.plain_pull_bytes;
   json["delay_policy"] = job.delay_policy ? job.delay_policy->name() : "plain";
+  json["local_steps"] = plan.local_steps.count;
   json["kept_weight_bytes"] = totals.last.kept_bytes;
   json["partial_pushes"] = totals.end.partial_pushes;
   json["dropped_pushes"] = totals.end.dropped_pushes;

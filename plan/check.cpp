@@ -11,6 +11,7 @@
 #include "plan/checks.hpp"
 #include "plan/devices.hpp"
 #include "plan/fine_tuning.hpp"
+#include "plan/local_steps.hpp"
 #include "plan/precision.hpp"
 #include "plan/values.wire.hpp"
 
@@ -93,15 +94,17 @@ void check_stop(Checks& checks, const Plan& plan) {
 }
 
 void check_counts(Checks& checks, const Plan& plan) {
-  const std::uint64_t round = std::uint64_t{plan.workers} * plan.batch;
-  checks.require(round <= std::numeric_limits<std::uint32_t>::max(), "batch: ", plan.workers,
-                 " workers of ", plan.batch,
-                 " samples each are too much for one round; give a smaller --batch");
+  const std::uint64_t samples = iteration_samples(plan);
+  const char* const also = has_local_steps(plan) ? " or fewer --local-steps" : "";
+  checks.require(plan.workers * samples <= std::numeric_limits<std::uint32_t>::max(),
+                 "batch: ", plan.workers, " workers of ", samples,
+                 " samples each are too much for one round; give a smaller --batch", also);
   checks.require(plan.micro_batches <= plan.batch, "micro_batches: ", plan.micro_batches,
                  " is not allowed; give --micro-batches 1 to ", plan.batch);
-  checks.require(plan.lease_size == 0 || plan.lease_size >= plan.batch,
-                 "lease_size: ", plan.lease_size, " samples are less than a batch; give at least ",
-                 plan.batch, ", or 0 for eight batches");
+  checks.require(plan.lease_size == 0 || plan.lease_size >= samples,
+                 "lease_size: ", plan.lease_size, " samples are less than ",
+                 has_local_steps(plan) ? "an iteration" : "a batch", "; give at least ", samples,
+                 ", or 0 for ", has_local_steps(plan) ? "one iteration" : "eight batches");
 }
 
 void check_devices(Checks& checks, const Plan& plan) {

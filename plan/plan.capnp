@@ -53,22 +53,22 @@ struct Plan $Cpp.namespace("leeway")
     $help("how shards apply pushes that were computed on older weights")
     $values("plain (like others), \"lag_scaled(1)\" (learning rate / lag), \"delay_adaptive(0.1)\" (learning rate "
         "times lag at most 0.1), gap_aware, \"delay_compensated(0.04)\", "
-        "\"delay_compensated(2,0.95)\" (adaptive, with this decay of the mean square) or "
-        "ordered_momentum");
+        "\"delay_compensated(2,0.95)\" (adaptive, with this decay of the mean square), "
+        "ordered_momentum, or with local steps \"fed_async(0.6,0.5)\"");
   workers @8 :UInt32 = 4 $range(Range.workers) $flag("--workers") $help("number of workers");
   shards @9 :UInt32 = 2 $range(least = 1, most = Range.maxShards) $flag("--shards")
     $help("number of shards, which hold the parameters");
   replicas @26 :UInt32 = 1 $range(least = 1, most = 2) $flag("--replicas")
     $help("actors that hold each shard; 2: a standby takes over when one is lost");
   batch @10 :UInt32 = 64 $range(least = 1, most = 16777216) $flag("--batch")
-    $help("samples per iteration of a worker");
+    $help("samples per iteration of a worker, or per local step");
   microBatches @11 :UInt32 = 1 $range(least = 1) $flag("--micro-batches")
     $help("micro-batches per batch, whose gradients are summed; a pipeline runs them one after "
         "the other");
   prefetch @12 :Bool $flag("--prefetch")
     $help("pull the next weights while computing; costs one iteration of staleness");
   leaseSize @13 :UInt32 $flag("--lease-size")
-    $help("samples per lease under ssp and asp; 0: eight batches");
+    $help("samples per lease under ssp and asp; 0: eight batches, or an iteration of local steps");
   stragglers @14 :List(Faults.Straggler) $limit("kMaxWorkers") $flag("--slow")
     $help("workers that are slowed down")
     $values("3:4x (worker 3 takes four times as long), 3:4x@20%/50 (in 20% of its iterations, in "
@@ -100,6 +100,8 @@ struct Plan $Cpp.namespace("leeway")
     $values("equal (the batch) or speed (in proportion to the worker's speed, on average the "
         "batch)");
   pipeline @23 :StagesOfModel $help("workers that train one model together, as its stages");
+  localSteps @30 :Training.LocalSteps
+    $help("training of workers on their own copies of the weights");
   checkpoints @24 :Saved.Checkpoints $flag("--checkpoint-every") $help("interval of checkpoints")
     $values("30s, 10min, 2h, 2ep (epochs), 500it (iterations of all workers) or none");
   fineTuning @25 :Training.FineTuning $help("training that begins with trained weights");

@@ -33,6 +33,8 @@ struct Optimizer {
     assign @13 :Void $help("replaces the weights by the sum of the workers' gradients");
     nadam @17 :NAdam $name("NAdam") $help("adam that looks one step ahead");
     lion @18 :Lion $help("steps of one size along the sign of a momentum");
+    delayedNesterov @19 :DelayedNesterov
+      $help("descent by each push, with a velocity that moves once in some rounds");
     updater @14 :Updater $help("a function that the program has registered, as updater(NAME)");
   }
   noDecayOnBiases @8 :Bool $flag("--no-decay-on-biases")
@@ -59,6 +61,11 @@ struct Optimizer {
   }
   struct Nesterov {
     factor @0 :Float64 = 0.9 $range(Range.belowOne) $help("share of the velocity that is kept");
+  }
+  struct DelayedNesterov {
+    factor @0 :Float64 = 0.9 $range(Range.belowOne) $help("share of the velocity that is kept");
+    rounds @1 :UInt32 = 1 $range(least = 1, most = 1048576)
+      $help("rounds between two moves of the velocity");
   }
   struct Adam {
     beta1 @0 :Float64 = 0.9 $range(Range.belowOne) $help("decay of the first moment");
@@ -166,8 +173,35 @@ struct DelayPolicy {
       adaptive @5 :Bool $help("divide the factor by the root of the mean square gradient");
       decay @6 :Float64 = 0.95 $range(Range.belowOne) $help("decay of this mean, in a round");
     }
+    fedAsync :group $help("mixes the worker's model after local steps into the shard's") {
+      mixing @8 :Float64 = 0.6 $range(above = 0, most = 1)
+        $help("share of the worker's model, for a push of weight 1 without a lag");
+      power @9 :Float64 = 0.5 $range(least = 0, most = 10) $help("power of the lag plus 1");
+    }
     orderedMomentum @7 :Void
       $help("a push changes the velocity as if it had come in the order of the pulls");
+  }
+}
+
+struct LocalSteps {
+  count @0 :UInt32 $range(least = 0, most = 1048576) $flag("--local-steps")
+    $help("optimizer steps that a worker takes on its own copy of the weights, one batch each, "
+        "before it pushes the difference; 0: it pushes gradients");
+  outer @1 :OuterOptimizer $flag("--outer-optimizer")
+    $help("how shards apply what workers push after local steps");
+}
+
+struct OuterOptimizer {
+  # Takes the pseudo-gradient, the weights before local steps minus those after, as a gradient.
+  learningRate @0 :Float64 = 1 $range(Range.learningRate) $flag("--outer-lr")
+    $help("learning rate of the outer optimizer");
+  union {
+    average @1 :Void $name("AverageChanges") $help("moves the weights to the mean of the workers' copies");
+    momentum @2 :Optimizer.Momentum $help("gradient descent with a velocity");
+    nesterov @3 :Optimizer.Nesterov $help("momentum that looks one step ahead, as in DiLoCo");
+    adam @4 :Optimizer.Adam $help("steps scaled by running moments, as in FedAdam");
+    delayedNesterov @5 :Optimizer.DelayedNesterov
+      $help("descent by each push, with a velocity that moves once in some rounds");
   }
 }
 

@@ -87,6 +87,10 @@ Scenario& Scenario::delay_policy(plan::DelayPolicy policy) {
   plan_.delay_policy = policy;
   return *this;
 }
+Scenario& Scenario::local_steps(plan::LocalSteps steps) {
+  plan_.local_steps = steps;
+  return *this;
+}
 
 Scenario& Scenario::compress_push(plan::Codec codec) {
   plan_.compress.push = codec;

@@ -68,6 +68,9 @@ class Scenario {
   /// How shards apply pushes that were computed on older weights. Example:
   /// delay_policy(gap_aware()).
   Scenario& delay_policy(plan::DelayPolicy policy);
+  /// Optimizer steps of a worker between its pushes. Examples: local_steps(local_sgd(8)),
+  /// local_steps(diloco(20)).
+  Scenario& local_steps(plan::LocalSteps steps);
   /// Encodings of gradients, and of weights, in messages. Example: compress_push(top_k(0.01)).
   Scenario& compress_push(plan::Codec codec);
   Scenario& compress_pull(plan::Codec codec);

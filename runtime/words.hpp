@@ -180,6 +180,11 @@ inline plan::Optimizer nadam(double learning_rate = 2e-3, double beta1 = 0.9,
 inline plan::Optimizer lion(double learning_rate = 1e-4, double weight_decay = 0) {
   return {learning_rate, weight_decay, plan::Lion{}};
 }
+/// `rounds`: rounds between two moves of the velocity.
+inline plan::Optimizer delayed_nesterov(double learning_rate, double factor = 0.9,
+                                        std::uint32_t rounds = 1) {
+  return {learning_rate, 0, plan::DelayedNesterov{factor, rounds}};
+}
 /// `initial`: the sum of squares at the start.
 inline plan::Optimizer adagrad(double learning_rate = 0.01, double initial = 0) {
   return {learning_rate, 0, plan::AdaGrad{.initial = initial}};
@@ -205,11 +210,17 @@ struct NamedOptimizer {
   plan::Optimizer optimizer;
 };
 inline const NamedOptimizer kOptimizers[] = {
-    {"sgd", sgd(0.1)},           {"momentum", momentum(0.1)},
-    {"nesterov", nesterov(0.1)}, {"adam", adam()},
-    {"adamw", adamw()},          {"adagrad", adagrad()},
-    {"nadam", nadam()},          {"lion", lion()},
-    {"sum", sum_gradients()},    {"assign", assign_gradients()},
+    {"sgd", sgd(0.1)},
+    {"momentum", momentum(0.1)},
+    {"nesterov", nesterov(0.1)},
+    {"adam", adam()},
+    {"adamw", adamw()},
+    {"adagrad", adagrad()},
+    {"nadam", nadam()},
+    {"lion", lion()},
+    {"sum", sum_gradients()},
+    {"assign", assign_gradients()},
+    {"delayed_nesterov", delayed_nesterov(0.1)},
 };
 static_assert(std::size(kOptimizers) + 1 == std::variant_size_v<plan::OptimizerKind>,
               "all but updaters, whose names the program decides");
@@ -323,9 +334,25 @@ inline plan::DelayPolicy delay_compensated(double lambda = 0.04) {
 inline plan::DelayPolicy adaptive_delay_compensated(double lambda = 2, double decay = 0.95) {
   return plan::DelayCompensated{.lambda = lambda, .adaptive = true, .decay = decay};
 }
+/// The models of workers after local steps, mixed into the shard's by this share / (1 + lag)^power.
+inline plan::DelayPolicy fed_async(double mixing = 0.6, double power = 0.5) {
+  return plan::FedAsync{mixing, power};
+}
 /// Momentum as if pushes came in the order of their pulls.
 inline plan::DelayPolicy ordered_momentum() {
   return plan::OrderedMomentum{};
+}
+
+// ---- local steps ----
+
+/// This many steps of the optimizer on a worker's own copy of the weights; shards average the
+/// copies.
+inline plan::LocalSteps local_sgd(std::uint32_t steps) {
+  return {.count = steps};
+}
+/// The same, with Nesterov momentum on the shards (Douillard et al., "DiLoCo", 2023).
+inline plan::LocalSteps diloco(std::uint32_t steps, double rate = 0.7, double momentum = 0.9) {
+  return {.count = steps, .outer = {.learning_rate = rate, .kind = plan::Nesterov{momentum}}};
 }
 
 // ---- stragglers and faults ----

@@ -56,6 +56,8 @@ struct Method {
   plan::DelayPolicy (*delay)(double rate) = [](double) { return plan::DelayPolicy{}; };
   bool synchronous = false;
   bool only_momentum = false;
+  plan::LocalSteps local = {};
+  bool whole_steps = false;
 };
 const Method kMethods[] = {
     {.name = "bsp", .consistency = bsp(), .synchronous = true},
@@ -87,6 +89,18 @@ const Method kMethods[] = {
      .consistency = asp(),
      .delay = [](double) { return ordered_momentum(); },
      .only_momentum = true},
+    {.name = "bsp, local_sgd(4)", .consistency = bsp(), .local = local_sgd(4)},
+    {.name = "bsp, diloco(4)", .consistency = bsp(), .local = diloco(4)},
+    {.name = "asp, local_sgd(4)", .consistency = asp(), .local = local_sgd(4)},
+    {.name = "asp, local_sgd(16)", .consistency = asp(), .local = local_sgd(16)},
+    {.name = "asp, delayed_nesterov, 4 steps",
+     .consistency = asp(),
+     .local = {4, {0.7, plan::DelayedNesterov{}}}},
+    {.name = "asp, fed_async, 4 steps",
+     .consistency = asp(),
+     .delay = [](double) { return fed_async(); },
+     .local = local_sgd(4),
+     .whole_steps = true},
 };
 
 /// The figures of a run.
@@ -143,6 +157,9 @@ struct Trial {
     plan.consistency = method.consistency;
     plan.balance = method.balance;
     plan.delay_policy = method.delay(rate);
+    plan.local_steps = method.local;
+    plan.optimizer.whole_steps = method.whole_steps;
+    if (method.local.count > 0) plan.lease_size = 0;  // an iteration
     plan.seed = seed;
     kWorlds[place.world].add(plan);
     return plan;
@@ -452,13 +469,14 @@ int main(int argc, char** argv) {
                     "Compare consistency and delay policies, each with its best learning rate.");
   study::in_worlds(scenario)
       .description(
-          "Fifteen ways of keeping eight workers together, with plain SGD and with momentum, in\n"
+          "21 ways of keeping eight workers together, with plain SGD and with momentum, in\n"
           "five simulated worlds. Each combination runs with five learning rates on one seed, and\n"
-          "with the best of them on three others: 1,160 runs of a 784-64-10 network on\n"
+          "with the best of them on three others: 1,640 runs of a 784-64-10 network on\n"
           "Fashion-MNIST, tested on 2,000 images. All times are virtual. An interrupted atlas\n"
           "continues in the same folder (--out). --epochs 0.2 gives a quick look.")
       .decides({"--staleness", "--balance", "--prefetch", "--no-prefetch", "--delay-policy",
-                "--optimizer", "--lr", "--whole-steps"});
+                "--optimizer", "--lr", "--whole-steps", "--local-steps", "--outer-optimizer",
+                "--outer-lr"});
   CommandLine line = parse(scenario, argc, argv);
   if (line.exit_code) return *line.exit_code;
   if (!line.plan.simulated) line.plan.simulated = plan::World{};

@@ -5,6 +5,7 @@
 
 #include "checkpoint/store.hpp"
 #include "core/mutant.hpp"
+#include "plan/local_steps.hpp"
 
 namespace leeway {
 namespace {
@@ -20,8 +21,10 @@ LeaseBook::Limits limits_of(const Job& job) {
     limits.total_samples = std::max<std::int64_t>(
         1, std::llround(plan.stop.epochs * static_cast<double>(limits.data_size)));
   limits.total_iterations = plan.stop.iterations;
-  limits.batch = plan.batch;
-  limits.lease_size = plan.lease_size > 0 ? plan.lease_size : 8 * plan.batch;
+  limits.batch = static_cast<std::uint32_t>(iteration_samples(plan));
+  // An iteration of local steps is long, so that a worker with several would end the epoch late.
+  const std::uint32_t iterations = has_local_steps(plan) ? 1 : 8;
+  limits.lease_size = plan.lease_size > 0 ? plan.lease_size : iterations * limits.batch;
   limits.by_rounds = job.consistency->by_rounds();
   limits.spare = job.consistency->spare();
   return limits;

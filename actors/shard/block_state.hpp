@@ -25,14 +25,14 @@ struct BlockState {
 
 /// An array of optimizer state as `state` keeps it. `floats`: on the shard's device.
 inline Blob slot_of(const Job& job, const BlockState& state, int slot, Blob floats) {
-  if (!job.plan.optimizer.eight_bit_state) return floats;
+  if (!job.shard_settings.eight_bit_state) return floats;
   return pack_state(job.optimizer->state_range(slot), floats, state.block->floats);
 }
 
 /// The floats of an array of optimizer state.
 inline Blob slot_floats(const Job& job, const BlockState& state, int slot) {
   const Blob& blob = state.slots[static_cast<std::size_t>(slot)];
-  if (!job.plan.optimizer.eight_bit_state) return blob;
+  if (!job.shard_settings.eight_bit_state) return blob;
   return unpack_state(job.optimizer->state_range(slot), blob, state.block->floats);
 }
 

@@ -11,22 +11,6 @@
 namespace leeway {
 namespace {
 
-/// Zeros on the executor's device that any executor can read.
-Blob zeros(Executor& on, std::int64_t floats) {
-  Blob blob = on.floats(floats);
-  on.zero(blob.mutable_data(), blob.size());
-  on.end_write(blob);
-  return blob;
-}
-
-/// An array of the optimizer's initial state.
-Blob filled(Executor& on, std::int64_t floats, float value) {
-  if (value == 0) return zeros(on, floats);
-  Blob blob = Blob::floats(floats);
-  std::fill_n(blob.mutable_floats(), floats, value);
-  return on.fetch(blob);
-}
-
 /// The block's rows of its parameters. `whole_of` returns all values of a parameter.
 template <class WholeOf>
 Blob rows_of(const Job& job, const Block& block, WholeOf whole_of) {
@@ -55,7 +39,7 @@ void begin_state(const Job& job, Executor& on, int slots, BlockState& state) {
   }));
   for (int slot = 0; slot < slots; ++slot)
     state.slots.push_back(slot_of(
-        job, state, slot, filled(on, state.block->floats, job.optimizer->initial_state(slot))));
+        job, state, slot, on.filled(state.block->floats, job.optimizer->initial_state(slot))));
 }
 
 /// Continues from the checkpoint. If the rows of the block were in several blocks, its version and
@@ -68,7 +52,7 @@ void resume_state(const Job& job, Executor& on, int slots, BlockState& state) {
     state.slots.push_back(
         slot_of(job, state, slot,
                 planted(Mutant::slots_restart)
-                    ? zeros(on, state.block->floats)
+                    ? on.filled(state.block->floats, 0)
                     : on.fetch(rows_of(job, *state.block, [&](std::size_t parameter) {
                         return parameters[parameter].slots[static_cast<std::size_t>(slot)];
                       }))));
@@ -92,7 +76,7 @@ std::vector<BlockState> first_state(const Job& job, Executor& on, const Bucket& 
     state.block = &block;
     const int slots = block.average > 0 ? 0 : job.optimizer->slots();
     if (first == FirstState::zeros) {
-      state.weights = zeros(on, block.floats);
+      state.weights = on.filled(block.floats, 0);
       for (int slot = 0; slot < slots; ++slot)
         state.slots.push_back(slot_of(job, state, slot, state.weights));
     } else if (job.resumed) {

@@ -31,8 +31,10 @@ Status validate_push(const msg::Push& push, const StageShare::AtShard& share, co
   if (push.bucket_count != share.buckets.size())
     return Error{concat("bucket_count is ", push.bucket_count, ", this shard has ",
                         share.buckets.size(), " buckets")};
-  if (push.kind == msg::Push::Kind::delta)
+  if (push.kind == msg::Push::Kind::delta && !job.local_optimizer)
     return Error{"deltas are not taken here, send gradients"};
+  if (push.kind == msg::Push::Kind::gradient && job.local_optimizer)
+    return Error{"gradients are not taken here, send the deltas of local steps"};
   if (!push.rows.empty()) return Error{"sparse pushes are not taken here, send all rows"};
   if (push.kind == msg::Push::Kind::empty) {
     if (!push.assigned.empty()) return Error{"an empty push assigns no slices"};

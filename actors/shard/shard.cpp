@@ -17,7 +17,7 @@ constexpr Duration kShardReportInterval = milliseconds(200);
 
 std::unique_ptr<RoundNorms> make_norms(const Job& job, ShardId id) {
   if (!job.clips_rounds()) return nullptr;
-  return std::make_unique<RoundNorms>(id, job.plan.shards, job.plan.optimizer.clip_norm);
+  return std::make_unique<RoundNorms>(id, job.plan.shards, job.shard_settings.clip_norm);
 }
 
 }  // namespace

@@ -5,7 +5,9 @@
 #include <optional>
 #include <utility>
 
+#include "actors/rewrite.hpp"
 #include "models/gradient_sum.hpp"
+#include "plan/local_steps.hpp"
 #include "policies/codec/blobs.hpp"
 
 namespace leeway {
@@ -18,42 +20,12 @@ std::int64_t round_samples(const std::vector<Contribution>& contributions) {
   return 1;
 }
 
-/// A blob while it gets new contents: in place if it is not shared, otherwise in a new blob, so
-/// that other holders keep the old contents.
-class Rewrite {
- public:
-  Rewrite(Executor& on, Blob& blob) : on_(on), blob_(blob), in_place_(blob.unique()) {
-    if (in_place_) {
-      on_.begin_write(blob_);
-    } else {
-      on_.begin_read(blob_);
-      fresh_ = on_.allocate(blob_.size());
-    }
-  }
-  const float* from() const { return blob_.as_floats(); }
-  float* to() { return in_place_ ? blob_.mutable_floats() : fresh_.mutable_floats(); }
-  /// To be called when the executor has been given the work that writes to().
-  void done() {
-    if (!in_place_) {
-      on_.end_read(blob_);
-      blob_ = std::move(fresh_);
-    }
-    on_.end_write(blob_);
-  }
-
- private:
-  Executor& on_;
-  Blob& blob_;
-  Blob fresh_;
-  bool in_place_;
-};
-
-/// The same for an array of optimizer state. Packed state is unpacked for the update.
+/// A Rewrite of an array of optimizer state. Packed state is unpacked for the update.
 class StateRewrite {
  public:
   StateRewrite(Executor& on, const Job& job, BlockState& state, int slot)
       : job_(job), state_(state), slot_(slot) {
-    if (job.plan.optimizer.eight_bit_state)
+    if (job.shard_settings.eight_bit_state)
       unpacked_ = slot_floats(job, state, slot);
     else
       rewrite_.emplace(on, kept());
@@ -107,9 +79,13 @@ UpdateWork::UpdateWork(std::shared_ptr<const Job> job, std::shared_ptr<Executor>
   if (shares_.size() == 1)
     portion_ = static_cast<double>(shares_.front().end - shares_.front().begin) /
                contributions_[shares_.front().begin].owners;
-  const bool whole = job_->plan.optimizer.whole_steps && samples_ > 0;
-  weight_ =
-      portion_ * static_cast<double>(samples_) / static_cast<double>(whole ? samples_ : round);
+  // Each worker counts equally after local steps: fewer steps have a smaller effect by themselves.
+  const std::int64_t done =
+      job_->local_optimizer
+          ? static_cast<std::int64_t>(shares_.size() * iteration_samples(job_->plan))
+          : samples_;
+  const bool whole = job_->shard_settings.whole_steps && samples_ > 0;
+  weight_ = portion_ * (whole ? 1 : static_cast<double>(done) / static_cast<double>(round));
 }
 
 Cost UpdateWork::cost_of(int part, std::int64_t arrays) const {
@@ -260,7 +236,7 @@ Blob UpdateWork::mean_gradient(std::size_t index) const {
   Blob mean = on_->floats((*live_)[index].block->floats);
   for (std::size_t i = 0; i < shares_.size(); ++i) {
     const Share& share = shares_[i];
-    const float scale = job_->optimizer->sums_rounds() ? 1 : mean_scale(share.samples, samples_);
+    const float scale = scale_of(share);
     if (is_one_push(share))
       add(mean, contributions_[share.begin], scale, i == 0, index);
     else
@@ -289,6 +265,19 @@ void UpdateWork::add(Blob& to, const Blob& gradient, float scale, bool first,
   on_->end_read(gradient);
 }
 
+double UpdateWork::steps_per_push() const {
+  if (!job_->local_optimizer) return 1;
+  std::int64_t steps = 0;
+  for (const Share& share : shares_) steps += local_steps_of(job_->plan, share.samples);
+  return static_cast<double>(steps) / static_cast<double>(shares_.size());
+}
+
+float UpdateWork::scale_of(const Share& share) const {
+  if (job_->optimizer->sums_rounds()) return 1;
+  return job_->local_optimizer ? 1 / static_cast<float>(shares_.size())
+                               : mean_scale(share.samples, samples_);
+}
+
 void UpdateWork::count(BlockState& state, double weight) const {
   state.progress += weight;
   state.samples += counted_;
@@ -315,8 +304,10 @@ UpdateWork::Pulled UpdateWork::take_pulled(std::size_t index) {
 }
 
 void UpdateWork::apply(BlockState& state, const float* gradient, const Pulled& pulled) const {
-  const double epochs =
-      static_cast<double>(state.samples) / static_cast<double>(job_->data.train->size());
+  const plan::Optimizer& settings = job_->shard_settings;
+  const double base =  // the outer optimizer of local steps has no schedule
+      job_->local_optimizer ? settings.learning_rate
+                            : job_->learning_rate(static_cast<double>(state.samples));
   count(state, weight_);
   kernels::UpdateBuffers buffers;
   buffers.count = state.block->floats;
@@ -335,19 +326,16 @@ void UpdateWork::apply(BlockState& state, const float* gradient, const Pulled& p
   const double average = state.block->average;
   if (average > 0) {
     // Statistics: n pushes of weight 1/n move the average as far as one of weight 1.
-    const auto gain = static_cast<float>(1 - std::pow(1 - average, weight_));
+    const auto gain = static_cast<float>(1 - std::pow(1 - average, weight_ * steps_per_push()));
     on_->update(buffers, kernels::AverageFormula{gain});
   } else {
-    const plan::Optimizer& settings = job_->plan.optimizer;
-    const double rate =
-        settings.learning_rate * job_->lr_schedule->factor(epochs, job_->plan.stop.epochs);
     buffers.clipping.scale = scale_;
     if (settings.clip_value > 0) buffers.clipping.limit = static_cast<float>(settings.clip_value);
     for (const UpdateRange& range : job_->update_ranges[state.block->id.value()]) {
       const auto parameter = static_cast<std::size_t>(range.parameter);
       job_->optimizer->update(*on_, buffers.range(range.begin, range.end),
                               {.weight = weight_,
-                               .learning_rate = rate * range.factors.rate,
+                               .learning_rate = base * range.factors.rate,
                                .progress = state.progress,
                                .decay = range.factors.decay,
                                .lag = pulled.lag,

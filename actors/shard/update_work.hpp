@@ -85,6 +85,10 @@ class UpdateWork final : public Work {
   /// The oldest weights of the contributions, whose pulls are then closed. Without rounds, an
   /// update has one push, or those of the stages that share a block.
   Pulled take_pulled(std::size_t index);
+  /// Factor of a share in the mean over the shares.
+  float scale_of(const Share& share) const;
+  /// 1, or the mean number of local steps of a push.
+  double steps_per_push() const;
   void apply(BlockState& state, const float* gradient, const Pulled& pulled) const;
 
   std::shared_ptr<const Job> job_;

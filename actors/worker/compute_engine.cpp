@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "plan/local_steps.hpp"
 #include "policies/balance/balance.hpp"
 #include "policies/balance/micro_batches.hpp"
 #include "policies/pipeline/endless.hpp"
@@ -58,7 +59,8 @@ ComputeEngine::ComputeEngine(std::shared_ptr<const Job> job, WorkerId worker)
       .split_backward = splits_backward(stages.spec(), static_cast<int>(stages.stage_of(worker))),
       .recompute = share.recompute};
   const std::int64_t samples = stages.piped() ? largest_micro_batch(plan) : micro_batch_size(plan);
-  const bool several = micro_batches_of(plan, largest_batch(plan)) > 1;
+  const std::int64_t most = has_local_steps(plan) ? plan.batch : largest_batch(plan);
+  const bool several = micro_batches_of(plan, most) > 1;
   for (const ModelChunk& chunk : share.chunks)
     chunks_.push_back(
         std::unique_ptr<Chunk>(new Chunk{{job_->model, chunk, samples, true, options},

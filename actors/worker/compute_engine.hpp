@@ -43,6 +43,7 @@ class ComputeEngine {
   ComputeEngine(std::shared_ptr<const Job> job, WorkerId worker);
   ~ComputeEngine();
 
+  Executor& executor() const { return *on_; }
   /// Keeps weights that the participant no longer needs until no work can read them.
   void keep(std::shared_ptr<DeviceWeights> weights) { kept_.push_back(std::move(weights)); }
 

@@ -7,6 +7,7 @@
 
 #include "core/check.hpp"
 #include "models/pieces.hpp"
+#include "policies/balance/micro_batches.hpp"
 
 namespace leeway {
 
@@ -239,6 +240,24 @@ void ComputeWork::note_held(MicroBatch& micro_batch, std::size_t excluded) {
   const std::int64_t held =
       micro_batch.bytes() + micro_batch.weights->bytes() + engine_->gradient_bytes();
   micro_batch.held = std::max(micro_batch.held, held - static_cast<std::int64_t>(excluded));
+}
+
+ComputeWork::Task task_of(const Job& job, const LeasedIteration& leased,
+                          std::shared_ptr<DeviceWeights> weights, Iteration pulled) {
+  const std::int64_t count = micro_batches_of(job.plan, leased.samples());
+  ComputeWork::Task task{.operations = {},
+                         .samples = leased.samples(),
+                         .micro_batches = count,
+                         .opens = true,
+                         .begins = true,
+                         .ends = true,
+                         .releases = true};
+  for (std::int64_t i = 0; i < count; ++i) {
+    const auto micro_batch = make_micro_batch(job, leased, i, count, weights, pulled);
+    task.operations.push_back({OpKind::forward, 0, micro_batch, {}});
+    task.operations.push_back({OpKind::backward, 0, micro_batch, {}});
+  }
+  return task;
 }
 
 }  // namespace leeway

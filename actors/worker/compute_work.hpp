@@ -2,9 +2,9 @@
 // ComputeWork: consecutive operations of one participant. A stage's work is one operation of its
 // schedule. A worker's work is a whole iteration: a forward and a backward for each micro-batch.
 //
-// Its parts end where gradients are ready to push. If the last operation is the backward that
-// completes an iteration, each part ends with a layer whose gradients are complete; all earlier
-// operations belong to the first part. If the norm of a push is limited, there is one part.
+// If the last operation is the backward that completes an iteration, each part ends with a layer
+// whose gradients are complete; all earlier operations belong to the first part. If the norm of a
+// push is limited, there is one part.
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -13,11 +13,12 @@
 #include "actors/job.hpp"
 #include "actors/outbox.hpp"
 #include "actors/worker/compute_engine.hpp"
+#include "actors/worker/iteration_work.hpp"
 #include "policies/pipeline/table.hpp"
 
 namespace leeway {
 
-class ComputeWork final : public Work {
+class ComputeWork final : public IterationWork {
  public:
   struct Operation {
     pipeline::OpKind kind{};  // not an update
@@ -47,21 +48,16 @@ class ComputeWork final : public Work {
   const Operation& last() const { return task_.operations.back(); }
 
   // After its first part:
-  /// The mean over the work's samples. Requires a backward for inputs in the last chunk.
-  const PassResult& result() const { return result_; }
-  /// The layer that caused a loss that is not finite; empty if the loss is finite. If it is not
-  /// empty, the participant must take no gradient, and result() has that loss.
-  const std::string& diverged_layer() const { return diverged_layer_; }
+  /// Requires a backward for inputs in the last chunk.
+  const PassResult& result() const override { return result_; }
+  const std::string& diverged_layer() const override { return diverged_layer_; }
 
-  // After part `part`:
-  /// The layers whose gradients of the iteration this part has completed.
-  std::vector<int> layers_of(int part) const;
-  /// Moves out the gradient of a block of these layers.
-  Blob take_gradient(BlockId block);
-
-  /// After the last part, if the job clips pushes: the sum of the squares of the completed
-  /// gradients. Statistics of batch norm have none.
-  double squares() const { return squares_; }
+  std::vector<int> layers_of(int part) const override;
+  Blob take_gradient(BlockId block) override;
+  double squares() const override { return squares_; }
+  const std::vector<Version>& versions() const override {
+    return last().micro_batch->weights->versions();
+  }
   /// After the last part: the tensor for the neighbour; empty without one.
   Blob take_output() { return std::move(output_); }
 
@@ -101,5 +97,10 @@ class ComputeWork final : public Work {
   std::vector<Blob> gradients_;  // by block: complete ones
   double squares_ = 0;
 };
+
+/// The forward and backward of each micro-batch of these samples, for the whole model. `pulled`:
+/// see MicroBatch.
+ComputeWork::Task task_of(const Job& job, const LeasedIteration& leased,
+                          std::shared_ptr<DeviceWeights> weights, Iteration pulled);
 
 }  // namespace leeway

@@ -28,6 +28,7 @@ struct PushedIteration {
   /// Buckets that have these samples already, and get an empty push (see msg::Lease).
   std::vector<msg::AppliedBucket> applied;
   float scale = 1;  // factor of its gradients
+  msg::Push::Kind kind = msg::Push::Kind::gradient;
 };
 
 /// By block: numbers of its slices.
@@ -125,6 +126,7 @@ void ParameterClient::push_layer(const PushedIteration& of, int layer,
         message.kind = msg::Push::Kind::empty;
         for (const BlockId id : bucket.blocks) gradient(id);  // frees it
       } else {
+        message.kind = of.kind;
         message.weight = applied ? 0 : of.weight;  // then it only assigns
         message.samples = applied ? 0 : of.samples;
         message.scale = encoder_.is_active() ? 1 : of.scale;

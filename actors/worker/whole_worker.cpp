@@ -56,6 +56,7 @@ LeasedIteration WholeWorker::begin_next(Outbox& out) {
   computing_since_ = out.now();
   pushed_ = {iteration, leased.weight(), static_cast<std::uint32_t>(leased.samples()),
              leased.applied};
+  if (job_->local_optimizer) pushed_.kind = msg::Push::Kind::delta;
   return leased;
 }
 

@@ -5,13 +5,11 @@
 #include <limits>
 #include <utility>
 
+#include "actors/worker/compute_work.hpp"
+#include "actors/worker/local_steps_work.hpp"
 #include "core/check.hpp"
-#include "core/text.hpp"
-#include "policies/balance/micro_batches.hpp"
 
 namespace leeway {
-
-using pipeline::OpKind;
 
 namespace {
 
@@ -21,7 +19,9 @@ constexpr Version kWarmUpVersion(std::numeric_limits<std::int64_t>::max());
 }  // namespace
 
 Worker::Worker(std::shared_ptr<const Job> job, WorkerId id, std::uint32_t launch)
-    : WholeWorker(std::move(job), id, launch) {}
+    : WholeWorker(std::move(job), id, launch) {
+  if (job_->local_optimizer) optimizer_ = std::make_shared<LocalOptimizer>(job_);
+}
 
 void Worker::warm_up() {
   static std::atomic<const Job*> warm{nullptr};
@@ -34,7 +34,8 @@ void Worker::warm_up() {
   }
   LeasedIteration batch;
   batch.end = std::min<std::int64_t>(job_->plan.batch, job_->data.train->size());
-  ComputeWork work(job_, id_, engine_, task_of(batch, std::move(weights)));
+  auto bound = std::make_shared<DeviceWeights>(job_, std::move(weights));
+  ComputeWork work(job_, id_, engine_, task_of(*job_, batch, std::move(bound), {}));
   for (int part = 0; part < work.parts(); ++part) work.run(part);
   warm = job_.get();
 }
@@ -42,6 +43,7 @@ void Worker::warm_up() {
 // ---- membership ----
 
 void Worker::forget() {
+  if (work_) work_->cancel();
   work_.reset();
   dropped_ = false;
 }
@@ -77,27 +79,19 @@ void Worker::start_iteration(Outbox& out) {
     parameters_.push_empty(pushed_.iteration, out);
     return finish_iteration(pushed_.iteration, 0, out);
   }
-  work_ = std::make_shared<ComputeWork>(job_, id_, engine_, task_of(leased, std::move(pulled)));
+  work_ = work_of(leased, std::move(pulled));
   out.compute(work_);
   advance(out);  // a prefetch can start now
 }
 
-ComputeWork::Task Worker::task_of(const LeasedIteration& leased, PulledWeights pulled) const {
-  const auto weights = std::make_shared<DeviceWeights>(job_, std::move(pulled));
-  const std::int64_t count = micro_batches_of(job_->plan, leased.samples());
-  ComputeWork::Task task{.operations = {},
-                         .samples = leased.samples(),
-                         .micro_batches = count,
-                         .opens = true,
-                         .begins = true,
-                         .ends = true,
-                         .releases = true};
-  for (std::int64_t i = 0; i < count; ++i) {
-    const auto micro_batch = make_micro_batch(*job_, leased, i, count, weights, pushed_.iteration);
-    task.operations.push_back({OpKind::forward, 0, micro_batch, {}});
-    task.operations.push_back({OpKind::backward, 0, micro_batch, {}});
-  }
-  return task;
+std::shared_ptr<IterationWork> Worker::work_of(const LeasedIteration& leased,
+                                               PulledWeights pulled) {
+  if (optimizer_)
+    return std::make_shared<LocalStepsWork>(job_, id_, engine_, optimizer_, pushed_.iteration,
+                                            leased, std::move(pulled));
+  auto weights = std::make_shared<DeviceWeights>(job_, std::move(pulled));
+  return std::make_shared<ComputeWork>(
+      job_, id_, engine_, task_of(*job_, leased, std::move(weights), pushed_.iteration));
 }
 
 void Worker::on_part(Work& work, int part, Outbox& out) {
@@ -105,6 +99,7 @@ void Worker::on_part(Work& work, int part, Outbox& out) {
   const bool last = part + 1 == work_->parts();
   const Iteration iteration = pushed_.iteration;
   if (dropped_) {
+    work_->cancel();
     if (!last) return;
     work_.reset();
     dropped_ = false;
@@ -127,11 +122,11 @@ void Worker::on_part(Work& work, int part, Outbox& out) {
 }
 
 void Worker::push_layers(int part, Outbox& out) {
-  const auto& versions = work_->last().micro_batch->weights->versions();
   if (job_->clips_pushes()) pushed_.scale = job_->clip_scale_of(work_->squares());
   for (const int layer : work_->layers_of(part)) {
     parameters_.push_layer(
-        pushed_, layer, versions, [&](BlockId id) { return work_->take_gradient(id); }, out);
+        pushed_, layer, work_->versions(), [&](BlockId id) { return work_->take_gradient(id); },
+        out);
     fail_if_planned<plan::Killed>(pushed_.iteration, "is killed");
   }
 }

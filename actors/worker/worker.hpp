@@ -5,10 +5,11 @@
 // A running worker with a lease pulls weights, and computes the iteration when they have arrived.
 // Without a lease it waits for the scheduler. It differs from a one-stage pipeline: a single work
 // computes its whole iteration, and a round that closes without its push makes it skip iterations.
-// Both compute with ComputeWork.
+// Both compute with ComputeWork. With local steps, the work takes several of them in turn.
 #include <memory>
 
-#include "actors/worker/compute_work.hpp"
+#include "actors/worker/iteration_work.hpp"
+#include "actors/worker/local_optimizer.hpp"
 #include "actors/worker/whole_worker.hpp"
 
 namespace leeway {
@@ -31,12 +32,13 @@ class Worker final : public WholeWorker {
 
   void stop_if_done(Outbox& out);
   void start_iteration(Outbox& out);
-  /// The forward and backward of each micro-batch.
-  ComputeWork::Task task_of(const LeasedIteration& leased, PulledWeights pulled) const;
+  /// One gradient of all samples, or the plan's local steps.
+  std::shared_ptr<IterationWork> work_of(const LeasedIteration& leased, PulledWeights pulled);
   void push_layers(int part, Outbox& out);
   void finish_iteration(Iteration iteration, std::int64_t samples, Outbox& out);
 
-  std::shared_ptr<ComputeWork> work_;  // of the iteration; null between two
+  std::shared_ptr<IterationWork> work_;        // of the iteration; null between two
+  std::shared_ptr<LocalOptimizer> optimizer_;  // of local steps; null without
 };
 
 }  // namespace leeway

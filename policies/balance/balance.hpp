@@ -31,7 +31,7 @@ class Balance {
   /// Discards the reports of a worker that has ended. After a restart its speed may differ.
   virtual void forget(WorkerId) {}
   /// The samples of an iteration of each live worker, in the order of `live`. Each number is from 1
-  /// to largest_batch(). At any speeds, the sum is the plan's batch times the number of workers.
+  /// to largest_batch(). At any speeds, their mean is iteration_samples() (plan/local_steps.hpp).
   virtual std::vector<std::uint32_t> batches(std::span<const WorkerId> live) = 0;
 };
 

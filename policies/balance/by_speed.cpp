@@ -100,9 +100,9 @@ std::vector<std::uint32_t> BySpeed::sizes_by_speed(std::span<const WorkerId> liv
         std::max<std::int64_t>(pace->second.computed_ns * kSamples / pace->second.samples, 1));
   }
   if (measured.empty()) return sizes;
-  const auto shares =
-      apportion(std::int64_t{batch_} * static_cast<std::int64_t>(measured.size()),
-                weights_of(std::move(times)), std::min(kLeast, batch_), batch_ * kMostBatches);
+  const auto shares = apportion(std::int64_t{batch_} * static_cast<std::int64_t>(measured.size()),
+                                weights_of(std::move(times)), std::min(kLeast, batch_),
+                                std::int64_t{batch_} * kMostBatches);
   for (std::size_t i = 0; i < measured.size(); ++i) sizes[measured[i]] = shares[i];
   return sizes;
 }

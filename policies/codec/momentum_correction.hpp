@@ -16,13 +16,9 @@ namespace leeway {
 struct MomentumCorrection {
   float factor;  // m
 
-  /// None unless the plan's pushes are top_k or random_k and its optimizer is momentum without
-  /// dampening.
+  /// None unless the plan's pushes are gradients in top_k or random_k, and its optimizer is
+  /// momentum without dampening.
   static std::optional<MomentumCorrection> of(const Plan& plan);
 };
-
-/// The optimizer of the shards: the plan's, or with a momentum correction SGD that decays weights
-/// as much as the plan's momentum would.
-plan::Optimizer shard_optimizer(const Plan& plan);
 
 }  // namespace leeway

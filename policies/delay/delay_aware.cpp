@@ -1,7 +1,6 @@
 #include "policies/delay/delay_aware.hpp"
 
 #include <algorithm>
-#include <variant>
 
 #include "core/check.hpp"
 
@@ -21,13 +20,8 @@ int DelayAware::streams() const {
 kernels::UpdateFormula DelayAware::formula(const UpdateSize& size) const {
   const double factor = policy_->step_factor(size);
   UpdateSize own = size;
-  if (!optimizer_->has_velocity()) own.learning_rate *= factor;
-  kernels::UpdateFormula formula = policy_->formula(*optimizer_, own);
-  if (auto* momentum = std::get_if<kernels::MomentumFormula>(&formula))
-    momentum->gain *= static_cast<float>(factor);
-  if (auto* nesterov = std::get_if<kernels::NesterovFormula>(&formula))
-    nesterov->gain *= static_cast<float>(factor);
-  return formula;
+  (optimizer_->has_velocity() ? own.gain : own.learning_rate) *= factor;
+  return policy_->formula(*optimizer_, own);
 }
 
 void DelayAware::update(Executor& on, const kernels::UpdateBuffers& buffers,

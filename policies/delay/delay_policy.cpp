@@ -3,13 +3,16 @@
 #include <variant>
 
 #include "core/text.hpp"
+#include "plan/local_steps.hpp"
 #include "policies/codec/momentum_correction.hpp"
 #include "policies/consistency/consistency.hpp"
 #include "policies/delay/delay_adaptive.hpp"
 #include "policies/delay/delay_compensated.hpp"
+#include "policies/delay/fed_async.hpp"
 #include "policies/delay/gap_aware.hpp"
 #include "policies/delay/lag_scaled.hpp"
 #include "policies/delay/ordered_momentum.hpp"
+#include "policies/optimizer/shard_optimizer.hpp"
 
 namespace leeway {
 namespace {
@@ -29,6 +32,9 @@ struct DelayPolicyMaker {
   std::unique_ptr<DelayPolicy> operator()(const plan::DelayCompensated& spec) const {
     return std::make_unique<DelayCompensated>(spec);
   }
+  std::unique_ptr<DelayPolicy> operator()(const plan::FedAsync& spec) const {
+    return std::make_unique<FedAsync>(spec);
+  }
   std::unique_ptr<DelayPolicy> operator()(const plan::OrderedMomentum&) const {
     const auto* momentum = std::get_if<plan::Momentum>(&optimizer.kind);
     return std::make_unique<OrderedMomentum>(momentum ? momentum->factor : 0);
@@ -38,7 +44,7 @@ struct DelayPolicyMaker {
 }  // namespace
 
 std::unique_ptr<DelayPolicy> make_delay_policy(const Plan& plan) {
-  return std::visit(DelayPolicyMaker{plan.optimizer}, plan.delay_policy);
+  return std::visit(DelayPolicyMaker{shard_optimizer(plan)}, plan.delay_policy);
 }
 
 Status check_delay_policy(const Plan& plan) {
@@ -63,16 +69,25 @@ Status check_delay_policy(const Plan& plan) {
   if (!takes_steps)
     return refused(
         "sum, assign and updaters take no steps that it could change; give --delay-policy plain");
-  if (const auto why = policy->refusal(plan.optimizer); !why.empty()) return refused(why);
-  if (plan.optimizer.eight_bit_state && policy->slots() > 0)
+  if (std::holds_alternative<plan::DelayCompensated>(plan.delay_policy) && has_local_steps(plan))
     return refused(
-        "its running mean would not fall in 8 bits; leave out --eight-bit-state, or give another "
-        "--delay-policy");
+        "it predicts gradients, and workers push the difference of weights; give --local-steps 0, "
+        "or another --delay-policy");
+  if (std::holds_alternative<plan::FedAsync>(plan.delay_policy) && !has_local_steps(plan))
+    return refused("it mixes models, which local steps make; give --local-steps");
   if (std::holds_alternative<plan::OrderedMomentum>(plan.delay_policy) &&
       MomentumCorrection::of(plan))
     return refused(
         "with top_k and random_k the workers keep the velocity; give --compress push=none, or "
         "another --delay-policy");
+  const char* const outer =
+      has_local_steps(plan) ? " (with local steps, as --outer-optimizer)" : "";
+  if (const auto why = policy->refusal(shard_optimizer(plan)); !why.empty())
+    return refused(why, outer);
+  if (plan.optimizer.eight_bit_state && policy->slots() > 0)
+    return refused(
+        "its running mean would not fall in 8 bits; leave out --eight-bit-state, or give another "
+        "--delay-policy");
   return {};
 }
 

@@ -4,7 +4,8 @@
 // The lag of a push is the sum of the weights of all updates between the pull of its weights and
 // its own update. A round of all workers has weight 1, so the lag counts rounds; with
 // `whole_steps` every push has weight 1, and the lag counts updates, as in the published methods.
-// With lag 0 and unchanged weights a policy changes nothing, to the bit.
+// With lag 0 and unchanged weights a policy changes nothing, to the bit; fed_async, which scales
+// all pushes, is an exception.
 //
 // A policy knows only numbers. DelayAware applies it together with an optimizer;
 // actors/shard/pulled_versions.hpp keeps what a shard has to remember.

@@ -27,7 +27,8 @@ class Momentum final : public Optimizer {
         .rate = static_cast<float>(size.learning_rate * size.weight),
         .decay = static_cast<float>(decay_ * size.decay),
         .keep = static_cast<float>(std::pow(factor_, size.weight)),
-        .gain = static_cast<float>(velocity_gain(factor_, size.weight) * undamped(size)),
+        .gain =
+            static_cast<float>(velocity_gain(factor_, size.weight) * undamped(size) * size.gain),
     };
   }
 

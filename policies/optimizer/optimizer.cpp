@@ -7,6 +7,7 @@
 #include "policies/optimizer/adagrad.hpp"
 #include "policies/optimizer/adam.hpp"
 #include "policies/optimizer/adamw.hpp"
+#include "policies/optimizer/delayed_nesterov.hpp"
 #include "policies/optimizer/lion.hpp"
 #include "policies/optimizer/momentum.hpp"
 #include "policies/optimizer/nadam.hpp"
@@ -29,6 +30,9 @@ struct OptimizerMaker {
   }
   std::unique_ptr<Optimizer> operator()(const plan::Nesterov& spec) const {
     return std::make_unique<Nesterov>(spec, weight_decay);
+  }
+  std::unique_ptr<Optimizer> operator()(const plan::DelayedNesterov& spec) const {
+    return std::make_unique<DelayedNesterov>(spec, weight_decay);
   }
   std::unique_ptr<Optimizer> operator()(const plan::Adam& spec) const {
     return std::make_unique<Adam>(spec, weight_decay);

@@ -19,6 +19,7 @@ std::optional<plan::DelayPolicy> without_arguments(std::string_view name) {
   if (name == "gap_aware") return gap_aware();
   if (name == "delay_compensated") return delay_compensated();
   if (name == "ordered_momentum") return ordered_momentum();
+  if (name == "fed_async") return fed_async();
   return std::nullopt;
 }
 
@@ -27,6 +28,8 @@ std::optional<plan::DelayPolicy> with_arguments(std::string_view text) {
   if (const auto one = arguments_of(text, "delay_adaptive"); one.size() == 1)
     return delay_adaptive(one[0]);
   if (const auto one = arguments_of(text, "gap_aware"); one.size() == 1) return gap_aware(one[0]);
+  if (const auto two = arguments_of(text, "fed_async"); two.size() == 2)
+    return fed_async(two[0], two[1]);
   const auto some = arguments_of(text, "delay_compensated");
   if (some.size() == 1) return delay_compensated(some[0]);
   if (some.size() == 2) return adaptive_delay_compensated(some[0], some[1]);
@@ -41,7 +44,8 @@ Expected<plan::DelayPolicy> parse_delay_policy(const std::string& text) {
   if (policy) return *policy;
   return Error{concat("--delay-policy: \"", text,
                       "\" is not known; give plain, lag_scaled(1), delay_adaptive(0.1), gap_aware, "
-                      "delay_compensated(0.04), delay_compensated(2,0.95) or ordered_momentum")};
+                      "delay_compensated(0.04), delay_compensated(2,0.95), ordered_momentum or "
+                      "fed_async(0.6,0.5)")};
 }
 
 std::string text_of(const plan::DelayPolicy& policy) {
@@ -58,6 +62,9 @@ std::string text_of(const plan::DelayPolicy& policy) {
     }
     std::string operator()(const plan::DelayCompensated& spec) const {
       return concat('(', spec.lambda, spec.adaptive ? concat(',', spec.decay) : "", ')');
+    }
+    std::string operator()(const plan::FedAsync& spec) const {
+      return concat('(', spec.mixing, ',', spec.power, ')');
     }
     std::string operator()(const plan::OrderedMomentum&) const { return ""; }
   };

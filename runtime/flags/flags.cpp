@@ -1,6 +1,7 @@
 #include "runtime/flags/flags.hpp"
 #include "runtime/flags/compress_text.hpp"
 #include "runtime/flags/delay_text.hpp"
+#include "runtime/flags/local_steps_text.hpp"
 
 #include <algorithm>
 
@@ -65,6 +66,10 @@ void add_training_flags(CLI::App& app, Flags& flags, const Plan& plan) {
                     plan::help_of_flag(plan::setting("optimizer.whole_steps")));
   training.setting("optimizer.clip_norm", flags.clip_norm, plan.optimizer.clip_norm);
   training.setting("optimizer.clip_value", flags.clip_value, plan.optimizer.clip_value);
+  training.setting("local_steps.count", flags.local_steps, plan.local_steps.count);
+  training.setting("local_steps.outer", flags.outer_optimizer, text_of(plan.local_steps.outer));
+  training.setting("local_steps.outer.learning_rate", flags.outer_rate,
+                   plan.local_steps.outer.learning_rate);
   training.setting("lr_schedule", flags.lr_schedule, text_of(plan.lr_schedule));
   training.setting("lr_schedule.warmup", flags.warmup, plan.lr_schedule.warmup);
   training.setting("lr_schedule.warmup_start", flags.warmup_start, plan.lr_schedule.warmup_start);
@@ -257,6 +262,15 @@ Status apply_training(const Flags& flags, Plan& plan) {
     plan.optimizer.learning_rate = optimizer->learning_rate;
     plan.optimizer.weight_decay = optimizer->weight_decay;
     plan.optimizer.kind = optimizer->kind;
+  }
+  take(plan.local_steps.count, flags.local_steps);
+  take(plan.local_steps.outer.learning_rate, flags.outer_rate);
+  if (flags.outer_optimizer) {
+    auto kind = parse_outer_optimizer(*flags.outer_optimizer);
+    if (!kind) return kind.error();
+    plan.local_steps.outer.kind = *kind;
+  } else if (flags.local_steps == 0u && !flags.outer_rate) {
+    plan.local_steps = {};
   }
   if (flags.lr_schedule) {
     auto kind = parse_lr_schedule(*flags.lr_schedule);

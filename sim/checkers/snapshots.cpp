@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "core/check.hpp"
+#include "plan/local_steps.hpp"
 #include "policies/codec/blobs.hpp"
 #include "sim/checkers/resumed.hpp"
 
@@ -17,11 +18,11 @@ SnapshotChecker::SnapshotChecker(std::shared_ptr<const Job> job,
       checkpoints_(std::move(checkpoints)),
       piped_(job_->stages->piped()) {
   const auto& plan = job_->plan;
-  adds_ = !job_->cost_only && std::holds_alternative<plan::Sgd>(plan.optimizer.kind) &&
-          plan.optimizer.weight_decay == 0 && plan.optimizer.clip_value == 0 &&
-          plan.optimizer.clip_norm == 0 && plan.optimizer.groups.empty() &&
-          !plan.optimizer.whole_steps && !job_->delay_policy &&
-          plan.lr_schedule == plan::LrSchedule{};
+  adds_ = !job_->cost_only && std::holds_alternative<plan::Sgd>(job_->shard_settings.kind) &&
+          job_->shard_settings.weight_decay == 0 && job_->shard_settings.clip_value == 0 &&
+          job_->shard_settings.clip_norm == 0 && job_->shard_settings.groups.empty() &&
+          !job_->shard_settings.whole_steps && !job_->delay_policy &&
+          (job_->local_optimizer || plan.lr_schedule == plan::LrSchedule{});
 }
 
 SnapshotChecker::State SnapshotChecker::initial(ShardId shard) const {
@@ -78,7 +79,11 @@ void SnapshotChecker::add(State& state, ShardBucket bucket, const msg::Push& pus
   } else if (begins_update) {
     ++state.updates[bucket];
   }
-  const double step = job_->plan.optimizer.learning_rate * push.weight;
+  const double weight =  // of a pseudo-gradient: that of a whole iteration
+      job_->local_optimizer
+          ? static_cast<double>(iteration_samples(job_->plan)) * push.weight / push.samples
+          : push.weight;
+  const double step = job_->shard_settings.learning_rate * weight;
   for (const auto& gradient : push.blocks) {
     const auto block = state.weights.find(gradient.block);
     if (block == state.weights.end()) continue;

@@ -57,7 +57,7 @@ void WeightsChecker::on_delivered(Instant, const Letter& letter) {
       versions->second.emplace_back(block.block, block.version);
   } else if (letter.to().kind == RoleKind::shard && letter.from().kind == RoleKind::worker) {
     const auto* push = letter.as<msg::Push>();
-    if (push && push->kind == msg::Push::Kind::gradient) check_push(letter, *push);
+    if (push && push->kind != msg::Push::Kind::empty) check_push(letter, *push);
   }
 }
 

@@ -7,6 +7,7 @@
 
 #include "core/text.hpp"
 #include "messages/envelope.hpp"
+#include "plan/local_steps.hpp"
 #include "sim/chance.hpp"
 #include "sim/search/dice.hpp"
 #include "sim/simulation.hpp"
@@ -172,7 +173,7 @@ Expected<CrashAtlas> CrashAtlas::make(Plan plan, const MakeJob& make, std::uint6
       for (std::uint64_t send = 1; send <= sends; ++send) atlas.points_.push_back({actor, send});
     atlas.weights_ = whole.weights;
     atlas.samples_ = none.samples;
-    const bool is_whole = atlas.samples_ < iterations * static_cast<std::uint64_t>(plan.batch);
+    const bool is_whole = atlas.samples_ < iterations * iteration_samples(plan);
     if (atlas.points_.size() >= messages || is_whole) return atlas;
   }
 }

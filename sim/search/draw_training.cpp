@@ -1,8 +1,11 @@
 #include "sim/search/draw_training.hpp"
 
+#include <algorithm>
 #include <iterator>
 
+#include "plan/local_steps.hpp"
 #include "policies/delay/delay_policy.hpp"
+#include "policies/optimizer/shard_optimizer.hpp"
 #include "sim/search/dice.hpp"
 
 namespace leeway::sim {
@@ -15,6 +18,7 @@ constexpr std::uint64_t kCodecStream = 0x636f6463;
 constexpr std::uint64_t kPrecisionStream = 0x70726563;
 constexpr std::uint64_t kStateStream = 0x73746174;
 constexpr std::uint64_t kDelayStream = 0x64656c61;
+constexpr std::uint64_t kLocalStream = 0x6c6f6361;
 
 void limit_norm(Plan& plan) {
   Rng rng = Rng::stream(plan.seed, kNormStream);
@@ -53,6 +57,24 @@ void optimizer_state(Plan& plan) {
   plan.optimizer.eight_bit_state |= rng.one_in(6) && !keeps_sums;
 }
 
+/// Keeps the plan's own local steps where the drawn settings allow them, and sometimes draws some.
+void local_steps(Plan& plan) {
+  Rng rng = Rng::stream(plan.seed, kLocalStream);
+  if (!has_local_steps(plan) && rng.one_in(5)) {
+    const plan::OuterOptimizer outer[] = {{},
+                                          {1, plan::Momentum{0.5}},
+                                          {0.7, plan::Nesterov{0.9}},
+                                          {0.01, plan::Adam{}},
+                                          {0.5, plan::DelayedNesterov{0.5, 2}}};
+    plan.local_steps = {1 + static_cast<std::uint32_t>(rng.below(4)),
+                        outer[rng.below(std::size(outer))]};
+  }
+  if (!check_local_steps(plan)) plan.local_steps = {};
+  if (plan.lease_size > 0)
+    plan.lease_size =
+        std::max(plan.lease_size, static_cast<std::uint32_t>(iteration_samples(plan)));
+}
+
 /// Keeps the plan's own delay policy where the drawn settings allow it, and sometimes draws one.
 void delay_policy(Plan& plan) {
   Rng rng = Rng::stream(plan.seed, kDelayStream);
@@ -69,7 +91,8 @@ void delay_policy(Plan& plan) {
   }
   const plan::DelayPolicy policies[] = {
       plan::LagScaled{},        plan::DelayAdaptive{},           plan::GapAware{},
-      plan::DelayCompensated{}, plan::DelayCompensated{2, true}, plan::OrderedMomentum{}};
+      plan::DelayCompensated{}, plan::DelayCompensated{2, true}, plan::OrderedMomentum{},
+      plan::FedAsync{}};
   const bool whole_steps = rng.one_in(4);
   if (!with(policies[rng.below(std::size(policies))], whole_steps) &&
       !with(plan::LagScaled{}, whole_steps))
@@ -85,6 +108,7 @@ void draw_training(Plan& plan) {
   codecs(plan);
   precisions(plan);
   optimizer_state(plan);
+  local_steps(plan);
   delay_policy(plan);
 }
 

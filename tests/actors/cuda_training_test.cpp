@@ -89,6 +89,18 @@ TEST_CASE("networks in bf16 get the same weights on a GPU as on the processor", 
   }
 }
 
+TEST_CASE("local steps get the same weights on a GPU, on the processor, and on both", "[cuda]") {
+  Plan plan = conv_plan();
+  plan.local_steps = {3, {0.7, plan::Nesterov{}}};
+  // Gradients that are 0 but for rounding make no steps with this epsilon.
+  plan.optimizer = {0.01, 1e-3, plan::AdamW{.epsilon = 0.1}};
+  plan.optimizer.clip_norm = 1;
+  compare(plan);
+  plan.optimizer = {0.05, 1e-3, plan::Momentum{}};
+  plan.fine_tuning.freeze = "0";
+  compare(plan);
+}
+
 TEST_CASE("stages get the same weights on a GPU, on the processor, and on both", "[cuda]") {
   for (Plan plan : {conv_plan(), text_plan()}) {
     plan.workers = plan.pipeline.stages = 2;

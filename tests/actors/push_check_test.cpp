@@ -24,6 +24,9 @@ TEST_CASE("an invalid push is refused with the value found") {
         "bucket_count is 9, this shard has 3 buckets");
   CHECK(error([](msg::Push& push) { push.kind = msg::Push::Kind::delta; }) ==
         "deltas are not taken here, send gradients");
+  plan.local_steps.count = 2;
+  CHECK(validate_push(scene.push_of(WorkerId(0), 0, 0), share, *job_of(plan)).error().text ==
+        "gradients are not taken here, send the deltas of local steps");
   CHECK(error([](msg::Push& push) { push.rows = {1}; }) ==
         "sparse pushes are not taken here, send all rows");
   CHECK(error([](msg::Push& push) { push.kind = msg::Push::Kind::empty; }) ==

@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
+#include "policies/optimizer/shard_optimizer.hpp"
 #include "runtime/words.hpp"
 #include "tests/actors/shard_components.hpp"
 

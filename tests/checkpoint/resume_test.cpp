@@ -136,9 +136,34 @@ TEST_CASE("a checkpoint is refused by an optimizer with other state") {
   const Plan plan = plan_with(plan::Bsp{});
   run(plan, disk, 10);
   Plan other = plan;
-  other.optimizer.kind = plan::Sgd{};
-  CHECK_THROWS_WITH(run(other, disk, 10, disk.store->numbers()->front()),
-                    Catch::Contains("resume with the optimizer that the run began with"));
+  for (const plan::OptimizerKind& kind :
+       {plan::OptimizerKind(plan::Sgd{}), plan::OptimizerKind(plan::NAdam{})}) {
+    other.optimizer.kind = kind;
+    CHECK_THROWS_WITH(run(other, disk, 10, disk.store->numbers()->front()),
+                      Catch::Contains("resume with the optimizer that the run began with"));
+  }
+}
+
+TEST_CASE("a checkpoint is refused by a delay policy whose running mean it lacks") {
+  const Disk disk;
+  Plan plan = plan_with(plan::Asp{}, plan::Sgd{});
+  plan.delay_policy = plan::DelayCompensated{2, true};
+  run(plan, disk, 10);
+  plan.delay_policy = plan::GapAware{};
+  CHECK_THROWS_WITH(run(plan, disk, 10, disk.store->numbers()->front()),
+                    Catch::Contains("resume with the policy that the run began with"));
+}
+
+TEST_CASE("under bsp, local steps of sgd resume exactly") {
+  Plan plan = plan_with(plan::Bsp{}, plan::Sgd{});
+  plan.local_steps = {2, {0.7, plan::Nesterov{}}};
+  compute_slowly(plan);
+  const Disk disk;
+  const RunTotals whole = run(plan, disk, 6);
+  const auto numbers = *disk.store->numbers();
+  REQUIRE(numbers.size() > 1);
+  for (const std::uint64_t number : numbers)
+    CHECK(floats_of(run(plan, disk, 1'000'000, number).weights) == floats_of(whole.weights));
 }
 
 TEST_CASE("a disk that fails is reported, and the run goes on without a checkpoint") {

@@ -188,6 +188,7 @@ Floats updates(Executor& executor, Rng rng) {
       kernels::MomentumFormula{0.1f, 0.01f, 0.9f, 0.8f},
       kernels::OrderedMomentumFormula{0.1f, 0.01f, 0.9f, 0.8f, 0.2f},
       kernels::NesterovFormula{0.1f, 0.01f, 0.9f, 0.8f},
+      kernels::DelayedNesterovFormula{0.01f, 0.25f, 0.05f, 0.9f, 0.5f, 0.09f, 0},
       kernels::AdamFormula{0.1f, 0.01f, 0.99f, 0.9f, 0.1f, 0.99f, 0.01f, 1.5f, 1e-3f},
       kernels::AmsGradFormula{{0.1f, 0.01f, 0.99f, 0.9f, 0.1f, 0.99f, 0.01f, 1.5f, 1e-3f}},
       kernels::NAdamFormula{0.1f, 0.2f, 0.01f, 0.99f, 0.9f, 0.1f, 0.99f, 0.01f, 1.5f, 1e-3f},
@@ -220,7 +221,7 @@ Floats delay_corrections(Executor& executor, Rng rng) {
   const std::int64_t count = any_of(rng, 0, 400);
   const kernels::DelayFormula formulas[] = {
       kernels::GapFormula{0.9f, 0.1f, 0.5f, 1e-3f}, kernels::CompensationFormula{0.5f},
-      kernels::AdaptiveCompensationFormula{0.5f, 0.9f, 0.1f, 1e-3f}};
+      kernels::AdaptiveCompensationFormula{0.5f, 0.9f, 0.1f, 1e-3f}, kernels::DistanceFormula{}};
   Floats all;
   for (const auto& formula : formulas) {
     Floats squares = random_floats(rng, count);

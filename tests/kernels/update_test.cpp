@@ -69,6 +69,8 @@ TEST_CASE("an update gives the same result in place, out of place and element by
     require_streams_right(kernels::MomentumFormula{0.1f, 0.01f, 0.9f, 0.5f}, count, rng);
     require_streams_right(kernels::NesterovFormula{0.1f, 0.01f, 0.9f, 0.5f}, count, rng);
     require_streams_right(
+        kernels::DelayedNesterovFormula{0.01f, 0.25f, 0.05f, 0.9f, 0.5f, 0.09f, 0}, count, rng);
+    require_streams_right(
         kernels::AdamFormula{0.1f, 0.01f, 0.99f, 0.9f, 0.1f, 0.99f, 0.01f, 1.5f, 1e-3f}, count,
         rng);
     require_streams_right(

@@ -8,6 +8,7 @@
 
 #include "plan/settings.hpp"
 #include "policies/delay/delay_aware.hpp"
+#include "policies/optimizer/shard_optimizer.hpp"
 #include "policies/optimizer/weighted.hpp"
 
 using namespace leeway;
@@ -28,7 +29,7 @@ Plan delayed_plan(plan::DelayPolicy policy, plan::OptimizerKind kind) {
 class Weights {
  public:
   Weights(const Plan& plan, std::size_t count) : w_(count, 0.5f) {
-    auto optimizer = make_optimizer(plan.optimizer);
+    auto optimizer = make_optimizer(shard_optimizer(plan));
     if (auto policy = make_delay_policy(plan))
       optimizer_ = std::make_unique<DelayAware>(std::move(optimizer), std::move(policy));
     else
@@ -72,8 +73,8 @@ const std::vector<plan::DelayPolicy> kPolicies = {
     plan::GapAware{},       plan::DelayCompensated{0.5}, plan::DelayCompensated{2, true, 0.9},
     plan::OrderedMomentum{}};
 const std::vector<plan::OptimizerKind> kKinds = {
-    plan::Sgd{},   plan::Momentum{}, plan::Nesterov{}, plan::Adam{},   plan::Adam{.amsgrad = true},
-    plan::AdamW{}, plan::NAdam{},    plan::Lion{},     plan::AdaGrad{}};
+    plan::Sgd{},   plan::Momentum{}, plan::Nesterov{}, plan::Adam{},    plan::Adam{.amsgrad = true},
+    plan::AdamW{}, plan::NAdam{},    plan::Lion{},     plan::AdaGrad{}, plan::DelayedNesterov{}};
 
 bool is_allowed(const plan::DelayPolicy& policy, const plan::OptimizerKind& kind) {
   return bool(check_delay_policy(delayed_plan(policy, kind)));
@@ -178,6 +179,28 @@ TEST_CASE("each policy follows the formula of its source", "[delay]") {
                   2e-4 * (1 + std::abs(reference[i].w)));
     }
   });
+}
+
+TEST_CASE("fed_async mixes the model of a worker into the shard's", "[delay]") {
+  Plan plan = delayed_plan(plan::FedAsync{0.6, 0.5}, plan::Momentum{});
+  plan.local_steps.count = 4;
+  REQUIRE(check_delay_policy(plan));
+  for (const double weight : {1.0, 0.25})
+    for (const double lag : {0.0, 1.0, 3.5}) {
+      Weights weights(plan, 2);
+      const std::vector<float> pulled{0.25f, -1}, change{0.125f, 0.5f};
+      weights.push(change, pulled, lag, weight);
+      const double share = kFullRate * weight * 0.6 / std::sqrt(1 + lag);
+      for (std::size_t i = 0; i < 2; ++i) {
+        const double model = static_cast<double>(pulled[i] - change[i]);
+        CHECK(std::abs(static_cast<double>(weights.values()[i]) -
+                       ((1 - share) * 0.5 + share * model)) < 1e-6);
+      }
+    }
+  plan.local_steps.count = 0;
+  CHECK(check_delay_policy(plan).error().text.find("give --local-steps") != std::string::npos);
+  plan.local_steps = {4, {.kind = plan::Nesterov{}}};
+  CHECK(check_delay_policy(plan).error().text.find("give average") != std::string::npos);
 }
 
 TEST_CASE("a larger lag never makes a push count more", "[delay]") {

@@ -49,14 +49,18 @@ plan::Optimizer spec(Kind kind, double weight_decay = 0) {
 
 /// All that take steps.
 const std::vector<plan::Optimizer> kAll = {
-    spec(plan::Sgd{}),   spec(plan::Momentum{}), spec(plan::Nesterov{}), spec(plan::Adam{}),
-    spec(plan::AdamW{}), spec(plan::AdaGrad{}),  spec(plan::NAdam{}),    spec(plan::Lion{})};
+    spec(plan::Sgd{}),   spec(plan::Momentum{}), spec(plan::Nesterov{}),
+    spec(plan::Adam{}),  spec(plan::AdamW{}),    spec(plan::AdaGrad{}),
+    spec(plan::NAdam{}), spec(plan::Lion{}),     spec(plan::DelayedNesterov{})};
 
 /// The settings that change formulas or add state.
 const std::vector<plan::Optimizer> kVariants = {
-    spec(plan::Momentum{.dampening = 0.4}), spec(plan::Adam{.amsgrad = true}),
-    spec(plan::AdamW{.amsgrad = true}), spec(plan::AdaGrad{.initial = 0.5}),
-    spec(plan::NAdam{.beta1 = 0.99, .decoupled = false})};
+    spec(plan::Momentum{.dampening = 0.4}),
+    spec(plan::Adam{.amsgrad = true}),
+    spec(plan::AdamW{.amsgrad = true}),
+    spec(plan::AdaGrad{.initial = 0.5}),
+    spec(plan::NAdam{.beta1 = 0.99, .decoupled = false}),
+    spec(plan::DelayedNesterov{.rounds = 3})};
 
 /// The distance that the weight moves in `rounds` rounds of `pushes` equal pushes, under a constant
 /// gradient.
@@ -95,6 +99,14 @@ struct Textbook {
   void step(const plan::Nesterov& k, double g) {
     m = k.factor * m + g;
     p -= kRate * (g + k.factor * m);
+  }
+  void step(const plan::DelayedNesterov& k, double g) {
+    v += g;
+    p -= kRate * g / k.rounds;
+    if (t % static_cast<int>(k.rounds) != 0) return;
+    m = k.factor * m + v / k.rounds;
+    p -= kRate * k.factor * m;
+    v = 0;
   }
   void step(const plan::AdaGrad& k, double g) {
     v += g * g + (t == 1 ? k.initial : 0);

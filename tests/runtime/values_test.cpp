@@ -1,6 +1,7 @@
 // Flags whose values are not plain numbers.
 #include <catch2/catch.hpp>
 
+#include "runtime/flags/local_steps_text.hpp"
 #include "runtime/flags/values.hpp"
 
 namespace leeway {
@@ -35,8 +36,14 @@ TEST_CASE("text_of gives settings in the syntax of their flags") {
   for (const std::string text : {"none", "flip", "shift=2", "flip,shift=2"})
     CHECK(text_of(*parse_augment(text)) == text);
   for (const std::string text : {"sgd", "momentum", "nesterov", "adam", "adamw", "adagrad", "nadam",
-                                 "lion", "sum", "assign", "updater(clip)"})
+                                 "lion", "delayed_nesterov", "sum", "assign", "updater(clip)"})
     CHECK(text_of(*parse_optimizer(text)) == text);
+  for (const std::string text :
+       {"average", "momentum(0.5)", "nesterov(0.9)", "delayed_nesterov(0.9,4)", "adam"})
+    CHECK(text_of(plan::OuterOptimizer{.kind = *parse_outer_optimizer(text)}) == text);
+  for (const std::string wrong :
+       {"", "sgd", "nesterov()", "delayed_nesterov(0.9,0)", "delayed_nesterov(0.9,2.5)", "adam(1)"})
+    CHECK_FALSE(parse_outer_optimizer(wrong).has_value());
 }
 
 TEST_CASE("--checkpoint-every takes seconds, epochs, iterations or none") {

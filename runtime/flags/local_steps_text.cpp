@@ -1,0 +1,54 @@
+#include "runtime/flags/local_steps_text.hpp"
+
+#include <cmath>
+#include <variant>
+
+#include "core/text.hpp"
+#include "plan/settings.hpp"
+#include "runtime/flags/arguments.hpp"
+
+namespace leeway {
+namespace {
+
+constexpr double kMostRounds = 1 << 20;
+
+}  // namespace
+
+Expected<plan::OuterOptimizerKind> parse_outer_optimizer(const std::string& text) {
+  using Kind = plan::OuterOptimizerKind;
+  if (text == "average") return Kind(plan::AverageChanges{});
+  if (text == "momentum") return Kind(plan::Momentum{});
+  if (text == "nesterov") return Kind(plan::Nesterov{});
+  if (text == "delayed_nesterov") return Kind(plan::DelayedNesterov{});
+  if (text == "adam") return Kind(plan::Adam{});
+  if (const auto one = arguments_of(text, "momentum"); one.size() == 1)
+    return Kind(plan::Momentum{.factor = one[0]});
+  if (const auto one = arguments_of(text, "nesterov"); one.size() == 1)
+    return Kind(plan::Nesterov{.factor = one[0]});
+  const auto some = arguments_of(text, "delayed_nesterov");
+  if (some.size() == 1) return Kind(plan::DelayedNesterov{.factor = some[0]});
+  if (some.size() == 2 && some[1] >= 1 && some[1] <= kMostRounds && some[1] == std::floor(some[1]))
+    return Kind(plan::DelayedNesterov{some[0], static_cast<std::uint32_t>(some[1])});
+  return Error{concat("--outer-optimizer: \"", text,
+                      "\" is not known; give average, momentum(0.9), nesterov(0.9), "
+                      "delayed_nesterov(0.9,1) or adam")};
+}
+
+std::string text_of(const plan::OuterOptimizer& outer) {
+  struct Text {
+    std::string operator()(const plan::AverageChanges&) const { return ""; }
+    std::string operator()(const plan::Momentum& spec) const {
+      return concat('(', spec.factor, ')');
+    }
+    std::string operator()(const plan::Nesterov& spec) const {
+      return concat('(', spec.factor, ')');
+    }
+    std::string operator()(const plan::DelayedNesterov& spec) const {
+      return concat('(', spec.factor, ',', spec.rounds, ')');
+    }
+    std::string operator()(const plan::Adam&) const { return ""; }
+  };
+  return plan::choices("local_steps.outer")[outer.kind.index()] + std::visit(Text{}, outer.kind);
+}
+
+}  // namespace leeway
