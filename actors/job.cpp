@@ -129,6 +129,17 @@ Status check_compression(const Job& job) {
   return {};
 }
 
+/// muon runs where the optimizer does: on shards, or with local steps on workers.
+Status check_muon(const Job& job) {
+  if (!std::holds_alternative<plan::Muon>(job.plan.optimizer.kind)) return {};
+  const bool local = has_local_steps(job.plan);
+  for (std::uint32_t i = 0; i < (local ? job.plan.workers : job.plan.shards); ++i)
+    if ((local ? job.devices.worker(i) : job.devices.shard(i)).kind == Device::Kind::cuda)
+      return Error{concat("optimizer: muon computes its steps on CPUs; give --device ",
+                          local ? "workers" : "shards", "=cpu, or --optimizer adamw")};
+  return {};
+}
+
 /// Whether the updates can be computed. `here`: as in JobOptions.
 Status check_updates(const Job& job, const std::function<bool(Address)>& here) {
   if (job.computed_by_users && has_local_steps(job.plan))
@@ -147,6 +158,7 @@ Status check_updates(const Job& job, const std::function<bool(Address)>& here) {
     return Error{
         "optimizer.eight_bit_state: the sums of adagrad would stop growing in 8 bits; leave out "
         "--eight-bit-state, or give --optimizer adam"};
+  if (const Status fits = check_muon(job); !fits) return fits;
   const auto* updater = std::get_if<plan::Updater>(&settings.kind);
   if (!updater) return {};
   if (settings.clip_norm > 0 || settings.clip_value > 0)

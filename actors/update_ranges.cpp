@@ -23,13 +23,21 @@ Status check_groups(const plan::Optimizer& optimizer, const Model& model) {
   return {};
 }
 
+/// A matrix from activations to activations: no table of tokens or positions.
+bool is_hidden_matrix(const Model& model, const Parameter& parameter) {
+  const std::string_view kind = model.layer(parameter.layer).kind();
+  return parameter.spec.shape.rank() >= 2 && kind != "embedding" && kind != "unembedding" &&
+         kind != "positions";
+}
+
 }  // namespace
 
 Expected<std::vector<std::vector<UpdateRange>>> make_update_ranges(const plan::Optimizer& optimizer,
                                                                    const Model& model,
                                                                    const Layout& layout) {
   if (const Status valid = check_groups(optimizer, model); !valid) return valid.error();
-  const bool separately = std::holds_alternative<plan::Updater>(optimizer.kind);
+  const bool separately = std::holds_alternative<plan::Updater>(optimizer.kind) ||
+                          std::holds_alternative<plan::Muon>(optimizer.kind);
   std::vector<std::vector<UpdateRange>> all;
   for (const Block& block : layout.blocks()) {
     auto& ranges = all.emplace_back();
@@ -45,7 +53,8 @@ Expected<std::vector<std::vector<UpdateRange>>> make_update_ranges(const plan::O
                         .factors = factors,
                         .parameter = slice.parameter,
                         .first = slice.first_row * row,
-                        .floats = slice.rows * row});
+                        .floats = slice.rows * row,
+                        .columns = is_hidden_matrix(model, parameter) ? row : 0});
     }
     ranges.back().end = block.floats;
   }

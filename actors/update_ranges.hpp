@@ -16,8 +16,9 @@ struct UpdateRange {
   ParameterFactors factors;
   // Of an optimizer that updates parameters separately:
   int parameter = -1;
-  std::int64_t first = 0;   // floats of the parameter before them
-  std::int64_t floats = 0;  // without padding
+  std::int64_t first = 0;    // floats of the parameter before them
+  std::int64_t floats = 0;   // without padding
+  std::int64_t columns = 0;  // of a weight matrix; 0: no matrix, or a table of tokens or positions
 };
 
 /// By block: ranges that cover it, padding included; one if its parameters have equal factors, or

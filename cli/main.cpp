@@ -173,6 +173,14 @@ int parse_and_run(int argc, char** argv) {
       "staleness", "Compare ways of keeping workers together; arguments as of staleness-atlas");
   staleness->prefix_command()->set_help_flag();
   atlas->require_subcommand(1);
+  auto* reproduce =
+      app.add_subcommand("reproduce", "Published results beside simulated runs of the same");
+  auto* one_step_delay = reproduce->add_subcommand(
+      "one-step-delay",
+      "What gradients of one step ago cost AdamW, NAdam and Muon; arguments as "
+      "of the program one-step-delay");
+  one_step_delay->prefix_command()->set_help_flag();
+  reproduce->require_subcommand(1);
   std::uint64_t second = 2000, atlas_seed = 1;
   add_value(*crashes, "PLAN", target, "Name of a scenario, or a plan file")->required();
   add_value(*crashes, "--second", second, "Further runs, with a second loss during the recovery")
@@ -241,7 +249,7 @@ int parse_and_run(int argc, char** argv) {
       "launch",    "list",    "describe", "settings",  "run",    "atlas",       "fuzz",
       "calibrate", "cert",    "schedule", "partition", "sample", "checkpoints", "resume",
       "evaluate",  "predict", "export",   "messages",  "blame",  "what-if",     "trace",
-      "view",      "top",     "report",   "compare",   "events"};
+      "view",      "top",     "report",   "compare",   "events", "reproduce"};
   known.insert(known.end(), cluster_commands.begin(), cluster_commands.end());
   if (!first.starts_with('-') && std::find(known.begin(), known.end(), first) == known.end()) {
     std::cerr << "leeway: unknown command \"" << first << '"' << leeway::suggest(first, known)
@@ -249,10 +257,11 @@ int parse_and_run(int argc, char** argv) {
     return cli::kBadUsage;
   }
   try {
-    // The programs of `run`, `resume` and `atlas staleness` check their words themselves.
-    const bool of_program =
-        first == "run" || first == "resume" ||
-        (first == "atlas" && argc > 2 && std::string_view(argv[2]) == "staleness");
+    // The programs of these commands check their words themselves.
+    const std::string_view next = argc > 2 ? argv[2] : "";
+    const bool of_program = first == "run" || first == "resume" ||
+                            (first == "atlas" && next == "staleness") ||
+                            (first == "reproduce" && !next.empty() && !next.starts_with('-'));
     if (of_program)
       app.parse(argc, argv);
     else
@@ -273,6 +282,7 @@ int parse_and_run(int argc, char** argv) {
     return cli::run(target, {"--crash-atlas", "--second", std::to_string(second), "--seed",
                              std::to_string(atlas_seed), "--threads", std::to_string(threads)});
   if (staleness->parsed()) return cli::run("staleness-atlas", staleness->remaining());
+  if (one_step_delay->parsed()) return cli::run("one-step-delay", one_step_delay->remaining());
   if (calibrate->parsed()) return cli::run(model, {"--calibrate", world});
   if (sample->parsed()) return cli::sample(run_folder, sampling);
   if (evaluate->parsed()) return cli::evaluate(evaluate_command);

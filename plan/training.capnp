@@ -35,6 +35,7 @@ struct Optimizer {
     lion @18 :Lion $help("steps of one size along the sign of a momentum");
     delayedNesterov @19 :DelayedNesterov
       $help("descent by each push, with a velocity that moves once in some rounds");
+    muon @20 :Muon $help("orthogonal steps of weight matrices, adamw for the rest; on CPUs");
     updater @14 :Updater $help("a function that the program has registered, as updater(NAME)");
   }
   noDecayOnBiases @8 :Bool $flag("--no-decay-on-biases")
@@ -85,6 +86,12 @@ struct Optimizer {
     beta1 @0 :Float64 = 0.9 $range(Range.belowOne)
       $help("share of the momentum in the sum whose sign is a step");
     beta2 @1 :Float64 = 0.99 $range(Range.belowOne) $help("decay of the momentum");
+  }
+  struct Muon {
+    factor @0 :Float64 = 0.95 $range(Range.belowOne) $help("share of the velocity that is kept");
+    beta1 @1 :Float64 = 0.9 $range(Range.belowOne) $help("beta1 of adamw for the rest");
+    beta2 @2 :Float64 = 0.999 $range(Range.belowOne) $help("beta2 of adamw for the rest");
+    epsilon @3 :Float64 = 1e-8 $range(Range.aboveZero) $help("epsilon of adamw for the rest");
   }
   struct AdaGrad {
     epsilon @0 :Float64 = 1e-10 $range(Range.aboveZero) $help("added to the root of the sum");

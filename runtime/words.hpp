@@ -177,6 +177,10 @@ inline plan::Optimizer nadam(double learning_rate = 2e-3, double beta1 = 0.9,
                              double weight_decay = 0) {
   return {learning_rate, weight_decay, plan::NAdam{.beta1 = beta1}};
 }
+/// Orthogonal steps of weight matrices; adamw for vectors, embeddings and positions.
+inline plan::Optimizer muon(double learning_rate = 1e-3, double weight_decay = 0.01) {
+  return {learning_rate, weight_decay, plan::Muon{}};
+}
 inline plan::Optimizer lion(double learning_rate = 1e-4, double weight_decay = 0) {
   return {learning_rate, weight_decay, plan::Lion{}};
 }
@@ -221,6 +225,7 @@ inline const NamedOptimizer kOptimizers[] = {
     {"sum", sum_gradients()},
     {"assign", assign_gradients()},
     {"delayed_nesterov", delayed_nesterov(0.1)},
+    {"muon", muon()},
 };
 static_assert(std::size(kOptimizers) + 1 == std::variant_size_v<plan::OptimizerKind>,
               "all but updaters, whose names the program decides");

@@ -7,19 +7,13 @@
 #include <leeway/leeway.hpp>
 #include <leeway/monitoring/format.hpp>
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <chrono>
 #include <cmath>
-#include <filesystem>
-#include <fstream>
-#include <iostream>
 #include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <optional>
 
+#include "campaign.hpp"
 #include "heat_map.hpp"
 #include "study.hpp"
 #include "worlds.hpp"
@@ -32,7 +26,6 @@ namespace {
 
 constexpr double kTarget = 0.85;  // test accuracy
 constexpr std::int64_t kTestSamples = 2000;
-constexpr const char* kTrialsFile = "trials.jsonl";
 constexpr double kNever = std::numeric_limits<double>::infinity();
 constexpr std::uint64_t kTuningSeeds = 1, kSeeds = 3;
 // Tuning seeds begin here above --seed.
@@ -166,101 +159,28 @@ struct Trial {
   }
 };
 
-/// The outcomes of finished runs, kept in a file of the folder: one JSON object per line.
-class Finished {
- public:
-  /// Runs of another plan are an error.
-  Status open(const std::string& folder, const Plan& base) {
-    if (folder.empty()) return {};
-    const std::string path = folder + '/' + kTrialsFile;
-    const nlohmann::json head{
-        {"plan", to_json(base)}, {"target", kTarget}, {"test_samples", kTestSamples}};
-    std::string line;
-    std::ifstream in(path);
-    if (std::getline(in, line)) {
-      if (nlohmann::json::parse(line, nullptr, false) != head)
-        return Error{concat(path, ": belongs to an atlas with other settings; give another --out")};
-      while (std::getline(in, line)) take(nlohmann::json::parse(line, nullptr, false));
-    }
-    in.close();
-    // Without a last line that a kill has cut off.
-    const std::string fresh = path + ".new";
-    out_.open(fresh);
-    out_ << head << std::endl;
-    for (const auto& [trial, outcome] : known_) write(trial, outcome);
-    std::error_code failed;
-    std::filesystem::rename(fresh, path, failed);
-    if (failed) return Error{concat(path, ": cannot be written: ", failed.message())};
-    return {};
-  }
-  const Outcome* find(const std::string& trial) const {
-    const auto found = known_.find(trial);
-    return found == known_.end() ? nullptr : &found->second;
-  }
-  void add(const std::string& trial, const Outcome& outcome) {
-    known_[trial] = outcome;
-    if (out_.is_open()) write(trial, outcome);
-  }
-  std::size_t size() const { return known_.size(); }
-
- private:
-  void write(const std::string& trial, const Outcome& outcome) {
-    const auto number = [](double value) {
-      return std::isfinite(value) ? nlohmann::json(value) : nlohmann::json();
-    };
-    out_ << nlohmann::json{{"trial", trial},
-                           {"to_target", number(outcome.to_target)},
-                           {"samples_to_target", number(outcome.samples_to_target)},
-                           {"loss", number(outcome.loss)},
-                           {"accuracy", outcome.accuracy},
-                           {"samples_per_second", outcome.samples_per_second}}
-         << std::endl;
-  }
-  void take(const nlohmann::json& line) {
-    if (!line.is_object()) return;  // the last line of a run that was killed
-    const auto number = [&](const char* key) {
-      return line.at(key).is_null() ? kNever : line.at(key).get<double>();
-    };
-    known_[line.at("trial")] = {.to_target = number("to_target"),
-                                .samples_to_target = number("samples_to_target"),
-                                .loss = number("loss"),
-                                .accuracy = number("accuracy"),
-                                .samples_per_second = number("samples_per_second")};
-  }
-
-  std::map<std::string, Outcome> known_;
-  std::ofstream out_;
-};
-
-/// "3 min"
-std::string about(double seconds) {
-  return seconds < 90 ? concat(std::llround(seconds), " s")
-                      : concat(std::llround(seconds / 60), " min");
+study::Campaign::Figures figures_of(const Outcome& outcome) {
+  return {{"to_target", outcome.to_target},
+          {"samples_to_target", outcome.samples_to_target},
+          {"loss", outcome.loss},
+          {"accuracy", outcome.accuracy},
+          {"samples_per_second", outcome.samples_per_second}};
 }
 
 class Atlas {
  public:
-  Atlas(Plan base, bool quiet) : base_(std::move(base)), progress_(!quiet && isatty(2) == 1) {
-    for (std::size_t optimizer = 0; optimizer < std::size(kTunedOptimizers); ++optimizer)
-      for (std::size_t world = 0; world < std::size(kWorlds); ++world)
-        for (std::size_t method = 0; method < std::size(kMethods); ++method)
-          if (!kMethods[method].only_momentum || kTunedOptimizers[optimizer].name == "momentum")
-            places_.push_back({optimizer, world, method});
-  }
+  Atlas(Plan base, bool quiet)
+      : base_(std::move(base)), places_(all_places()), campaign_(runs_of(places_.size()), quiet) {}
 
-  std::vector<study::Named> plans_to_check() const {
-    std::vector<study::Named> plans;
-    for (const Trial& trial : tuning()) plans.push_back({trial.name(), trial.plan(base_)});
-    return plans;
-  }
+  std::vector<study::Named> plans_to_check() const { return tuning(); }
 
   /// Returns the exit code.
   int run(study::Report& report) {
-    if (const auto opened = finished_.open(report.folder(), base_); !opened)
+    const nlohmann::json settings{
+        {"plan", to_json(base_)}, {"target", kTarget}, {"test_samples", kTestSamples}};
+    if (const auto opened = campaign_.open(report.folder(), settings); !opened)
       return report.refuse(opened.error().text);
-    const std::vector<Trial> first = tuning();
-    total_ = first.size() + places_.size() * kSeeds;
-    if (const int code = run_all(first, report)) return code;
+    if (const int code = run_all(tuning(), report)) return code;
     for (const Place& place : places_) best_rate_[place] = tuned_rate(place);
     if (const int code = run_all(measured(), report)) return code;
     for (std::size_t optimizer = 0; optimizer < std::size(kTunedOptimizers); ++optimizer) {
@@ -272,51 +192,48 @@ class Atlas {
   }
 
  private:
-  std::vector<Trial> tuning() const {
-    std::vector<Trial> trials;
+  static std::vector<Place> all_places() {
+    std::vector<Place> places;
+    for (std::size_t optimizer = 0; optimizer < std::size(kTunedOptimizers); ++optimizer)
+      for (std::size_t world = 0; world < std::size(kWorlds); ++world)
+        for (std::size_t method = 0; method < std::size(kMethods); ++method)
+          if (!kMethods[method].only_momentum || kTunedOptimizers[optimizer].name == "momentum")
+            places.push_back({optimizer, world, method});
+    return places;
+  }
+  static std::size_t runs_of(std::size_t places) {
+    return places * (std::size(kTunedOptimizers[0].rates) * kTuningSeeds + kSeeds);
+  }
+
+  study::Named named(const Trial& trial) const { return {trial.name(), trial.plan(base_)}; }
+  std::vector<study::Named> tuning() const {
+    std::vector<study::Named> trials;
     for (const Place& place : places_)
       for (const double rate : kTunedOptimizers[place.optimizer].rates)
         for (std::uint64_t i = 0; i < kTuningSeeds; ++i)
-          trials.push_back({place, rate, base_.seed + kFirstTuningSeed + i});
+          trials.push_back(named({place, rate, base_.seed + kFirstTuningSeed + i}));
     return trials;
   }
-  std::vector<Trial> measured() const {
-    std::vector<Trial> trials;
+  std::vector<study::Named> measured() const {
+    std::vector<study::Named> trials;
     for (const Place& place : places_)
       for (std::uint64_t i = 0; i < kSeeds; ++i)
-        trials.push_back({place, best_rate_.at(place), base_.seed + i});
+        trials.push_back(named({place, best_rate_.at(place), base_.seed + i}));
     return trials;
   }
 
-  int run_all(const std::vector<Trial>& trials, study::Report& report) {
-    std::vector<const Trial*> left;
-    for (const Trial& trial : trials)
-      if (!finished_.find(trial.name())) left.push_back(&trial);
-    return study::in_parallel(
-        left.size(),
-        [&](std::size_t i) { return leeway::run(left[i]->plan(base_), {.quiet = true}); },
-        [&](std::size_t i, const Result& result) {
-          // Only a rate that is too large makes a run fail by itself.
-          constexpr int kInterrupted = 130;
-          if (!result.ran || !result.violated.empty() || result.exit_code == kInterrupted)
-            return report.failed(left[i]->name(), result);
-          finished_.add(left[i]->name(),
-                        result.ok() ? outcome_of(result) : Outcome{.loss = kNever});
-          show_progress();
-          return 0;
-        });
+  int run_all(const std::vector<study::Named>& trials, study::Report& report) {
+    return campaign_.run(
+        trials, [](const Result& result) { return figures_of(outcome_of(result)); },
+        figures_of({.loss = kNever}), report);
   }
-
-  void show_progress() {
-    ++ran_;
-    if (!progress_) return;
-    const double spent =
-        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
-    const std::size_t left = total_ - std::min(total_, finished_.size());
-    std::cerr << "\r\x1b[K" << finished_.size() << " of " << total_ << " runs, "
-              << about(spent / static_cast<double>(ran_) * static_cast<double>(left)) << " left";
-    if (left == 0) std::cerr << "\r\x1b[K";
-    std::cerr << std::flush;
+  Outcome outcome(const Trial& trial) const {
+    const auto& figures = campaign_.of(trial.name());
+    return {.to_target = figures.at("to_target"),
+            .samples_to_target = figures.at("samples_to_target"),
+            .loss = figures.at("loss"),
+            .accuracy = figures.at("accuracy"),
+            .samples_per_second = figures.at("samples_per_second")};
   }
 
   /// The rate that reaches the target first; if none does, the one with the least final loss.
@@ -326,10 +243,9 @@ class Atlas {
     for (const double rate : kTunedOptimizers[place.optimizer].rates) {
       std::pair<double, double> sum{0, 0};
       for (std::uint64_t i = 0; i < kTuningSeeds; ++i) {
-        const Outcome& outcome =
-            *finished_.find(Trial{place, rate, base_.seed + kFirstTuningSeed + i}.name());
-        sum.first += outcome.to_target;
-        sum.second += std::isnan(outcome.loss) ? kNever : outcome.loss;
+        const Outcome tried = outcome({place, rate, base_.seed + kFirstTuningSeed + i});
+        sum.first += tried.to_target;
+        sum.second += std::isnan(tried.loss) ? kNever : tried.loss;
       }
       if (best == 0 || sum < least) {
         least = sum;
@@ -343,7 +259,7 @@ class Atlas {
   std::vector<Outcome> outcomes(const Place& place) const {
     std::vector<Outcome> all;
     for (std::uint64_t i = 0; i < kSeeds; ++i)
-      all.push_back(*finished_.find(Trial{place, best_rate_.at(place), base_.seed + i}.name()));
+      all.push_back(outcome({place, best_rate_.at(place), base_.seed + i}));
     std::ranges::sort(all, {}, &Outcome::to_target);
     return all;
   }
@@ -454,12 +370,9 @@ class Atlas {
   }
 
   Plan base_;
-  bool progress_;
   std::vector<Place> places_;
+  study::Campaign campaign_;
   std::map<Place, double> best_rate_;
-  Finished finished_;
-  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
-  std::size_t ran_ = 0, total_ = 0;
 };
 
 }  // namespace
@@ -487,7 +400,7 @@ int main(int argc, char** argv) {
   if (!status) return report.refuse(status.error().text);
   Atlas atlas(line.plan, line.options.quiet);
   status = study::check(atlas.plans_to_check());
-  if (status) status = report.open(kTrialsFile);
+  if (status) status = report.open(study::kTrialsFile);
   if (!status) return report.refuse(status.error().text);
   return atlas.run(report);
 }

@@ -342,7 +342,8 @@ void UpdateWork::apply(BlockState& state, const float* gradient, const Pulled& p
                                .largest_rate = settings.learning_rate * range.factors.rate,
                                .parameter = job_->model->parameters()[parameter].name,
                                .first = range.first,
-                               .floats = range.floats});
+                               .floats = range.floats,
+                               .columns = range.columns});
     }
   }
   weights.done();

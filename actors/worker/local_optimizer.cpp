@@ -65,7 +65,9 @@ void LocalOptimizer::step(Executor& on, const Block& block, Blob& weights, const
                      {.learning_rate = rate * range.factors.rate,
                       .progress = steps_,
                       .decay = range.factors.decay,
-                      .largest_rate = settings.learning_rate * range.factors.rate});
+                      .largest_rate = settings.learning_rate * range.factors.rate,
+                      .floats = range.floats,
+                      .columns = range.columns});
   for (const Blob& array : state) on.end_write(array);
   rewrite.done();
 }

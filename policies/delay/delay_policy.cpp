@@ -73,6 +73,10 @@ Status check_delay_policy(const Plan& plan) {
     return refused(
         "it predicts gradients, and workers push the difference of weights; give --local-steps 0, "
         "or another --delay-policy");
+  if (std::holds_alternative<plan::Muon>(shard_optimizer(plan).kind))
+    return refused(
+        "muon takes steps of whole matrices, which it cannot change; give another --optimizer, or "
+        "--delay-policy plain");
   if (std::holds_alternative<plan::FedAsync>(plan.delay_policy) && !has_local_steps(plan))
     return refused("it mixes models, which local steps make; give --local-steps");
   if (std::holds_alternative<plan::OrderedMomentum>(plan.delay_policy) &&

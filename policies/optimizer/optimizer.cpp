@@ -10,6 +10,7 @@
 #include "policies/optimizer/delayed_nesterov.hpp"
 #include "policies/optimizer/lion.hpp"
 #include "policies/optimizer/momentum.hpp"
+#include "policies/optimizer/muon.hpp"
 #include "policies/optimizer/nadam.hpp"
 #include "policies/optimizer/nesterov.hpp"
 #include "policies/optimizer/sgd.hpp"
@@ -48,6 +49,9 @@ struct OptimizerMaker {
   }
   std::unique_ptr<Optimizer> operator()(const plan::Lion& spec) const {
     return std::make_unique<Lion>(spec, weight_decay);
+  }
+  std::unique_ptr<Optimizer> operator()(const plan::Muon& spec) const {
+    return std::make_unique<Muon>(spec, weight_decay);
   }
   std::unique_ptr<Optimizer> operator()(const plan::Sum& spec) const {
     return std::make_unique<SumGradients>(spec);

@@ -28,6 +28,7 @@ struct UpdateSize {
   std::string_view parameter;  // whose floats these are
   std::int64_t first = 0;      // floats of the parameter before them
   std::int64_t floats = 0;     // without padding
+  std::int64_t columns = 0;    // of a matrix, whose whole rows these floats are; 0: no matrix
 };
 
 class Optimizer {

@@ -381,7 +381,7 @@ TEST_CASE("the first unknown kind and enum value of a message are refused by nam
   }
   for (const char* error :
        {"data is of the unknown kind 8", "model[0] is of the unknown kind 18",
-        "optimizer is of the unknown kind 12", "delay_policy is of the unknown kind 7",
+        "optimizer is of the unknown kind 13", "delay_policy is of the unknown kind 7",
         "local_steps.outer is of the unknown kind 5", "lr_schedule is of the unknown kind 6",
         "consistency is of the unknown kind 5", "loss has the unknown value 3",
         "model[0].linear.init has the unknown value 5",

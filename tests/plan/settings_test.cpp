@@ -42,7 +42,7 @@ TEST_CASE("the help of a flag lists its values") {
   CHECK(help("shards") == "Number of shards, which hold the parameters");
   CHECK(help("optimizer") ==
         "How a gradient changes the weights: sgd, momentum, nesterov, adam, adamw, adagrad, "
-        "sum, assign, updater, nadam, lion, delayed_nesterov");
+        "sum, assign, updater, nadam, lion, delayed_nesterov, muon");
   CHECK(help("pipeline.split").ends_with(": 0-3,4-7, or none"));
 }
 

@@ -51,7 +51,8 @@ plan::Optimizer spec(Kind kind, double weight_decay = 0) {
 const std::vector<plan::Optimizer> kAll = {
     spec(plan::Sgd{}),   spec(plan::Momentum{}), spec(plan::Nesterov{}),
     spec(plan::Adam{}),  spec(plan::AdamW{}),    spec(plan::AdaGrad{}),
-    spec(plan::NAdam{}), spec(plan::Lion{}),     spec(plan::DelayedNesterov{})};
+    spec(plan::NAdam{}), spec(plan::Lion{}),     spec(plan::DelayedNesterov{}),
+    spec(plan::Muon{})};
 
 /// The settings that change formulas or add state.
 const std::vector<plan::Optimizer> kVariants = {
@@ -80,7 +81,8 @@ struct Textbook {
     const double lambda = optimizer.weight_decay;
     const auto* nadam = std::get_if<plan::NAdam>(&optimizer.kind);
     if (std::holds_alternative<plan::AdamW>(optimizer.kind) ||
-        std::holds_alternative<plan::Lion>(optimizer.kind) || (nadam && nadam->decoupled))
+        std::holds_alternative<plan::Lion>(optimizer.kind) ||
+        std::holds_alternative<plan::Muon>(optimizer.kind) || (nadam && nadam->decoupled))
       p -= kRate * lambda * p;
     else
       g += lambda * p;
@@ -131,6 +133,9 @@ struct Textbook {
   }
   void step(const plan::Adam& k, double g) { adam(k, g); }
   void step(const plan::AdamW& k, double g) { adam(k, g); }
+  void step(const plan::Muon& k, double g) {  // of no matrix
+    adam(plan::AdamW{.beta1 = k.beta1, .beta2 = k.beta2, .epsilon = k.epsilon}, g);
+  }
   template <class Kind>
   void adam(const Kind& k, double g) {
     m = k.beta1 * m + (1 - k.beta1) * g;

@@ -227,4 +227,21 @@ TEST_CASE("staleness-atlas tabulates every method, and continues in its folder")
   CHECK(has(refused.err, "give another --out"));
 }
 
+TEST_CASE("one-step-delay prints published gaps beside its own, and continues in its folder") {
+  const TemporaryFolder folder;
+  const std::vector<std::string> command = {
+      kPrograms + "/leeway", "reproduce", "one-step-delay", "--epochs", "0.0002", "--out",
+      folder / "run"};
+  const auto ran = run_program(command);
+  INFO(ran.out << ran.err);
+  REQUIRE(ran.code == 0);
+  const std::string table = read_text(folder / "run/table.txt");
+  for (const char* part : {" adamw, beta1 0.9 ", " nadam, beta1 0.99 ", " muon ", " above 0.2 ",
+                           "Published: one step of delay costs adamw more than 0.2"})
+    CHECK(has(table, part));
+  REQUIRE(run_program(command).code == 0);
+  CHECK(read_text(folder / "run/table.txt") == table);
+  CHECK(run_program({kPrograms + "/leeway", "reproduce"}).code == 2);
+}
+
 }  // namespace leeway::test

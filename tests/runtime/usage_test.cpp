@@ -94,7 +94,7 @@ TEST_CASE("--help shows the scenario's values as defaults") {
   const Parsed help = parsed(small(), {"--help"});
   CHECK(help.exit_code == 0);
   for (const char* text : {"Number of workers [7]", "[16]", "Learning rate [0.002]",
-                           "[adaptive(1,4)]", "lion, delayed_nesterov [adam]", "[1f1b]", "[equal]",
+                           "[adaptive(1,4)]", "delayed_nesterov, muon [adam]", "[1f1b]", "[equal]",
                            "Seed of all randomness [1]", "[auto]", "[2s]"})
     CHECK_THAT(help.out, Contains(text));
   CHECK_THAT(parsed(small().stages(3).pipelines(2).consistency(bsp()), {"--help"}).out,

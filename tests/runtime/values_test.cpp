@@ -35,8 +35,9 @@ TEST_CASE("text_of gives settings in the syntax of their flags") {
   for (const std::string text : {"equal", "speed"}) CHECK(text_of(*parse_balance(text)) == text);
   for (const std::string text : {"none", "flip", "shift=2", "flip,shift=2"})
     CHECK(text_of(*parse_augment(text)) == text);
-  for (const std::string text : {"sgd", "momentum", "nesterov", "adam", "adamw", "adagrad", "nadam",
-                                 "lion", "delayed_nesterov", "sum", "assign", "updater(clip)"})
+  for (const std::string text :
+       {"sgd", "momentum", "nesterov", "adam", "adamw", "adagrad", "nadam", "lion",
+        "delayed_nesterov", "muon", "sum", "assign", "updater(clip)"})
     CHECK(text_of(*parse_optimizer(text)) == text);
   for (const std::string text :
        {"average", "momentum(0.5)", "nesterov(0.9)", "delayed_nesterov(0.9,4)", "adam"})

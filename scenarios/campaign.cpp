@@ -1,0 +1,95 @@
+#include "campaign.hpp"
+
+#include <leeway/core/text.hpp>
+
+#include <unistd.h>
+
+#include <cmath>
+#include <filesystem>
+#include <iostream>
+#include <limits>
+
+namespace leeway::study {
+namespace {
+
+/// "3 min"
+std::string about(double seconds) {
+  return seconds < 90 ? concat(std::llround(seconds), " s")
+                      : concat(std::llround(seconds / 60), " min");
+}
+
+}  // namespace
+
+Campaign::Campaign(std::size_t total, bool quiet)
+    : total_(total), shows_(!quiet && isatty(2) == 1) {}
+
+Status Campaign::open(const std::string& folder, const nlohmann::json& settings) {
+  if (folder.empty()) return {};
+  const std::string path = folder + '/' + kTrialsFile;
+  std::string line;
+  std::ifstream in(path);
+  if (std::getline(in, line)) {
+    if (nlohmann::json::parse(line, nullptr, false) != settings)
+      return Error{concat(path, ": belongs to a study with other settings; give another --out")};
+    while (std::getline(in, line)) take(nlohmann::json::parse(line, nullptr, false));
+  }
+  in.close();
+  // Without a last line that a kill has cut off.
+  const std::string fresh = path + ".new";
+  out_.open(fresh);
+  out_ << settings << std::endl;
+  for (const auto& [trial, figures] : known_) write(trial, figures);
+  std::error_code failed;
+  std::filesystem::rename(fresh, path, failed);
+  if (failed) return Error{concat(path, ": cannot be written: ", failed.message())};
+  return {};
+}
+
+int Campaign::run(const std::vector<Named>& trials,
+                  const std::function<Figures(const Result&)>& figures, const Figures& failed,
+                  Report& report) {
+  std::vector<const Named*> left;
+  for (const Named& trial : trials)
+    if (!known_.contains(trial.name)) left.push_back(&trial);
+  return in_parallel(
+      left.size(), [&](std::size_t i) { return leeway::run(left[i]->plan, {.quiet = true}); },
+      [&](std::size_t i, const Result& result) {
+        constexpr int kInterrupted = 130;
+        if (!result.ran || !result.violated.empty() || result.exit_code == kInterrupted)
+          return report.failed(left[i]->name, result);
+        known_[left[i]->name] = result.ok() ? figures(result) : failed;
+        if (out_.is_open()) write(left[i]->name, known_[left[i]->name]);
+        show_progress();
+        return 0;
+      });
+}
+
+void Campaign::write(const std::string& trial, const Figures& figures) {
+  nlohmann::json line{{"trial", trial}};
+  for (const auto& [name, value] : figures)
+    line[name] = std::isfinite(value) ? nlohmann::json(value) : nlohmann::json();
+  out_ << line << std::endl;
+}
+
+void Campaign::take(const nlohmann::json& line) {
+  if (!line.is_object()) return;  // the last line of a study that was killed
+  Figures& figures = known_[line.at("trial")];
+  for (const auto& [name, value] : line.items())
+    if (name != "trial")
+      figures[name] =
+          value.is_null() ? std::numeric_limits<double>::infinity() : value.get<double>();
+}
+
+void Campaign::show_progress() {
+  ++ran_;
+  if (!shows_) return;
+  const double spent =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
+  const std::size_t left = total_ - std::min(total_, known_.size());
+  std::cerr << "\r\x1b[K" << known_.size() << " of " << total_ << " runs, "
+            << about(spent / static_cast<double>(ran_) * static_cast<double>(left)) << " left";
+  if (left == 0) std::cerr << "\r\x1b[K";
+  std::cerr << std::flush;
+}
+
+}  // namespace leeway::study

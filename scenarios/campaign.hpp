@@ -1,0 +1,53 @@
+#pragma once
+// Campaign: the runs of a study, on all cores. Their figures are kept in a file of the study's
+// folder, so that a study that was interrupted continues.
+#include <leeway/leeway.hpp>
+
+#include <chrono>
+#include <fstream>
+#include <functional>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "study.hpp"
+
+namespace leeway::study {
+
+/// The file of the figures: one JSON object per line.
+inline constexpr const char* kTrialsFile = "trials.jsonl";
+
+class Campaign {
+ public:
+  /// By name. Figures that are not finite are kept as null, and read as infinite.
+  using Figures = std::map<std::string, double>;
+
+  /// `total`: the number of runs of the study. Progress is shown on a terminal, unless `quiet`.
+  Campaign(std::size_t total, bool quiet);
+
+  /// Reads the figures of an earlier start from the folder, and keeps new ones there; empty: keeps
+  /// none. `settings` identify the study. Figures of a study with other settings are an error.
+  Status open(const std::string& folder, const nlohmann::json& settings);
+  /// Runs the trials without figures. A run that fails by itself, because of its learning rate, has
+  /// the figures of `failed`. Returns the exit code.
+  int run(const std::vector<Named>& trials, const std::function<Figures(const Result&)>& figures,
+          const Figures& failed, Report& report);
+  /// Requires that this trial was run.
+  const Figures& of(const std::string& trial) const { return known_.at(trial); }
+
+ private:
+  void write(const std::string& trial, const Figures& figures);
+  void take(const nlohmann::json& line);
+  void show_progress();
+
+  const std::size_t total_;
+  const bool shows_;
+  std::map<std::string, Figures> known_;
+  std::ofstream out_;
+  std::size_t ran_ = 0;  // in this process
+  const std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+};
+
+}  // namespace leeway::study
