@@ -205,7 +205,7 @@ class Coordinator {
     bool gone = false;
     bool handled = false;                     // the workers that need both have ended
     bool is_said = false;                     // to the user
-    bool is_reported = false;                 // the scheduler knows of the standbys that need both
+    std::set<ShardId> reported;               // whose standbys the scheduler knows of
     std::optional<std::int64_t> relinked_at;  // last order to make a new connection
   };
   /// The replicas of a shard.
@@ -346,7 +346,7 @@ class Coordinator {
   void check_outages();
   void handle_outage(const Pair& nodes);
   /// Reports the standbys whose primary is on the other node.
-  void report_standbys(const Pair& nodes);
+  void report_standbys(const Pair& nodes, Outage& outage);
   std::string cut_off_reason(Address actor, NodeIndex here, NodeIndex there) const;
   void resume_cut_off();
   /// An actor on that node without which the worker cannot go on.

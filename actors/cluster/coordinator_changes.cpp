@@ -272,8 +272,7 @@ void Coordinator::check_outages() {
     if (!is_in_touch(nodes.first) || !is_in_touch(nodes.second)) continue;
     const std::int64_t lasted = now - outage.since;
     // A lost node is silent to the other and to this program, but not in the same moment.
-    if (lasted > options_.silence.ns && !std::exchange(outage.is_reported, true))
-      report_standbys(nodes);
+    if (lasted > options_.silence.ns) report_standbys(nodes, outage);
     if (lasted <= (outage.gone ? options_.silence : options_.patience).ns) continue;
     if (!std::exchange(outage.handled, true)) handle_outage(nodes);
     const auto& last = outage.relinked_at;
@@ -313,10 +312,15 @@ void Coordinator::handle_outage(const Pair& nodes) {
         return site_.report_lost(shard(i), cut_off_reason(shard(i), there, here));
 }
 
-void Coordinator::report_standbys(const Pair& nodes) {
+/// Messages under way from a node that has crashed keep it in touch. If the standby's node reports
+/// the outage, the primary may be lost, so this waits for longer.
+void Coordinator::report_standbys(const Pair& nodes, Outage& outage) {
+  const bool is_long = site_.now_ns() - outage.since > options_.patience.ns;
   for (std::uint32_t i = 0; i < replicas_.size(); ++i) {
     const NodeIndex primary = placement_.shards[i], there = placement_.standbys[i];
-    if (nodes == Pair(primary, there) || nodes == Pair(there, primary))
+    const bool concerns =
+        nodes == Pair(primary, there) || (is_long && nodes == Pair(there, primary));
+    if (concerns && outage.reported.insert(ShardId(i)).second)
       site_.report_lost(standby(i), cut_off_reason(standby(i), primary, there));
   }
 }

@@ -235,6 +235,7 @@ TEST_CASE("a standby that its primary does not hear is reported, unless one of t
   CoordinatedProgram program(two_replicas(), 3, kApart);
   program.run();
   const bool is_lost = GENERATE(false, true);
+  program.report(1, 2, node::LinkState::State::silent);
   program.report(2, 1, node::LinkState::State::silent);
   if (is_lost) program.coordinator.silent(PeerId(1));
   program.pass(seconds(1));
@@ -247,6 +248,23 @@ TEST_CASE("a standby that its primary does not hear is reported, unless one of t
   lose_standby(program, 1);
   CHECK(program.begun(3) == Launches{"standby0/2"});
   CHECK(program.lost_actors.size() == 1);
+}
+
+TEST_CASE("a primary that does not report the loss of its standby may be lost itself") {
+  CoordinatedProgram program(two_replicas(), 3, kApart);
+  program.run();
+  program.report(2, 1, node::LinkState::State::gone);
+  program.pass(seconds(5));
+  CHECK(program.lost_actors.empty());
+  SECTION("it reports it later") {
+    program.report(1, 2, node::LinkState::State::gone);
+    program.pass(milliseconds(2100));
+    CHECK(program.lost_actors.contains(standby(0)));
+  }
+  SECTION("the patience ends") {
+    program.pass(seconds(6));
+    CHECK(program.lost_actors.contains(standby(0)));
+  }
 }
 
 TEST_CASE("of two shards that cannot exchange norms, one with a standby elsewhere is given up") {
