@@ -217,19 +217,14 @@ bool has_same_state(const plan::Optimizer& a, const plan::Optimizer& b) {
   return a.kind.index() == b.kind.index() || (is_adam(a) && is_adam(b));
 }
 
-/// Whether the arrays of a checkpoint mean the same to the job.
-Status check_resumed_state(const Job& job) {
+/// Whether the arrays of a checkpoint mean the same to the job. `which`: the setting of the shards'
+/// optimizer.
+Status check_resumed_state(const Job& job, const char* which) {
   const Plan& began = job.resumed->plan;
   const plan::Optimizer before = shard_optimizer(began);
-  if (has_local_steps(began) != has_local_steps(job.plan) && job.optimizer->slots() > 0)
-    return Error{concat("local_steps: the run began ",
-                        has_local_steps(began) ? "with local steps" : "without local steps",
-                        ", so that the checkpoint has another optimizer state; resume with the ",
-                        "--local-steps that the run began with")};
   if (job.optimizer->slots() > 0 && !has_same_state(before, job.shard_settings))
-    return Error{concat("optimizer: the checkpoint has the state of ",
-                        make_optimizer(before)->name(), ", which is not that of ",
-                        job.optimizer->name(),
+    return Error{concat(which, ": the checkpoint has the state of ", make_optimizer(before)->name(),
+                        ", which is not that of ", job.optimizer->name(),
                         "; resume with the optimizer that the run began with")};
   if (job.delay_policy && job.delay_policy->slots() > 0 &&
       began.delay_policy.index() != job.plan.delay_policy.index())
@@ -248,17 +243,23 @@ Status check_resumed(const Job& job) {
                         "; resume with the data that the run began with")};
   const auto& parameters = job.resumed->parameters;
   if (parameters.empty()) return {};  // there is no shard here
+  const bool began_locally = has_local_steps(job.resumed->plan);
+  if (began_locally != has_local_steps(job.plan))
+    return Error{concat("local_steps: the run began ", began_locally ? "with" : "without",
+                        " local steps, which have another optimizer on the shards; resume with the "
+                        "--local-steps that the run began with")};
+  const char* const which = began_locally ? "local_steps.outer" : "optimizer";
   LW_CHECK(parameters.size() == job.model->parameters().size());
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     const auto& parameter = job.model->parameters()[i];
     const int needed = parameter.spec.average > 0 ? 0 : job.optimizer->slots();
     if (static_cast<int>(parameters[i].slots.size()) == needed) continue;
-    return Error{concat("optimizer: the checkpoint has ", parameters[i].slots.size(),
+    return Error{concat(which, ": the checkpoint has ", parameters[i].slots.size(),
                         " arrays of optimizer state for \"", parameter.name, "\", ",
                         job.optimizer->name(), " needs ", needed,
                         "; resume with the optimizer that the run began with")};
   }
-  return check_resumed_state(job);
+  return check_resumed_state(job, which);
 }
 
 /// The plan's faults, with the spread of their begin drawn.
@@ -418,9 +419,10 @@ Expected<std::shared_ptr<const Job>> make_job(const Plan& plan, TrainTest data,
   if (const auto local = add_local_steps(*job); !local) return local.error();
   const std::uint64_t round = plan.workers * iteration_samples(plan);
   if (has_local_steps(plan) && static_cast<std::int64_t>(round) > job->data.train->size())
-    job->notes.push_back(concat("local_steps: an epoch of ", job->data.train->size(),
-                                " samples is shorter than a round of ", round,
-                                ", so workers will idle; give fewer --local-steps"));
+    job->notes.push_back(
+        concat("local_steps: an epoch of ", job->data.train->size(),
+               " samples is shorter than a round of ", round,
+               ", so workers will idle; give fewer --local-steps, or a smaller --batch"));
   job->lr_schedule = make_lr_schedule(plan.lr_schedule);
   job->push_codecs = PushCodecs::make(plan.compress.push, iterations_in(1, plan, *job->data.train));
   job->pull_codec = make_codec(plan.compress.pull);

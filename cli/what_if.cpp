@@ -20,7 +20,27 @@ namespace {
 /// A difference between the measured and the simulated run that the user should know.
 constexpr double kLargeError = 0.1;
 
+/// The settings that were changed, as flags; empty: none.
+std::string name_of(const WhatIfCommand& command) {
+  std::string name;
+  const auto add = [&](const auto&... parts) { name += concat(name.empty() ? "" : " ", parts...); };
+  if (!command.staleness.empty()) add("--staleness ", command.staleness);
+  if (!command.balance.empty()) add("--balance ", command.balance);
+  for (const std::string& worker : command.without_stragglers) add("--without-straggler ", worker);
+  if (command.workers) add("--workers ", *command.workers);
+  if (command.shards) add("--shards ", *command.shards);
+  if (command.link) add("--link ", *command.link);
+  if (command.prefetch) add("--prefetch");
+  return name;
+}
+
 Expected<WhatIfOptions> options_of(const WhatIfCommand& command) {
+  if (name_of(command).empty())
+    return Error{
+        "what-if: no setting is changed; give --staleness, --balance, --without-straggler, "
+        "--workers, --shards, --link or --prefetch"};
+  if (command.link && !(*command.link > 0))
+    return Error{concat("--link: ", *command.link, " is not allowed; give Gbit/s above 0")};
   WhatIfOptions options{.folder = command.folder,
                         .workers = command.workers,
                         .shards = command.shards,
@@ -44,20 +64,6 @@ Expected<WhatIfOptions> options_of(const WhatIfCommand& command) {
     options.without_stragglers.push_back(address->index);
   }
   return options;
-}
-
-/// The settings that were changed, as flags.
-std::string name_of(const WhatIfCommand& command) {
-  std::string name;
-  const auto add = [&](const auto&... parts) { name += concat(name.empty() ? "" : " ", parts...); };
-  if (!command.staleness.empty()) add("--staleness ", command.staleness);
-  if (!command.balance.empty()) add("--balance ", command.balance);
-  for (const std::string& worker : command.without_stragglers) add("--without-straggler ", worker);
-  if (command.workers) add("--workers ", *command.workers);
-  if (command.shards) add("--shards ", *command.shards);
-  if (command.link) add("--link ", *command.link);
-  if (command.prefetch) add("--prefetch");
-  return name.empty() ? "no change" : name;
 }
 
 double ratio(const RunTimes& to, const RunTimes& from) {

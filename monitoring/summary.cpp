@@ -242,7 +242,8 @@ std::string summary(const Job& job, const RunReport& totals) {
   if (job.local_optimizer)
     out << "\n  local steps     " << plan.local_steps.count << " of " << job.local_optimizer->name()
         << ", outer optimizer "
-        << plan::choices("local_steps.outer")[plan.local_steps.outer.kind.index()];
+        << plan::choices("local_steps.outer")[plan.local_steps.outer.kind.index()] << " at rate "
+        << plan.local_steps.outer.learning_rate;
   if (plan.balance == plan::Balance::by_speed) out << "\n  balance         by speed";
   out << "\n  clock gap       at most " << totals.last.max_clock_gap;
   if (bound != kUnbounded)

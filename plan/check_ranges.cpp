@@ -73,7 +73,9 @@ std::string shown(const DynamicValue::Reader& in) {
 std::string remedy(Field field, const Range::Reader& range) {
   const std::string flag = annotations::text_of(field, annotations::kFlag);
   const std::string give = range.getGive().size() > 0 ? range.getGive().cStr() : words_of(range);
-  return flag.empty() || give.starts_with(flag) ? give : concat(flag, ' ', give);
+  if (flag.empty()) return give;
+  // A range that several settings share names the flag of one of them.
+  return concat(flag, give.starts_with("--") ? give.substr(give.find(' ')) : ' ' + give);
 }
 
 /// Visits the fields of a plan in order.

@@ -283,8 +283,9 @@ void Scheduler::diverged(WorkerId worker, const msg::Diverged& sent, Outbox& out
       msg::RunEnded::Reason::failed,
       concat(job_->stages->name_of(worker), ": the loss became ",
              std::isnan(sent.loss) ? "NaN" : "infinite", " in iteration ", sent.iteration,
-             ", first seen at ", sent.layer,
-             "; lower the learning rate (--lr) or the staleness, or look at the data"),
+             ", first seen at ", sent.layer, "; lower the learning rate (--lr",
+             job_->local_optimizer ? ", or --outer-lr" : "",
+             ") or the staleness, or look at the data"),
       out);
 }
 

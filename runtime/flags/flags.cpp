@@ -264,14 +264,14 @@ Status apply_training(const Flags& flags, Plan& plan) {
     plan.optimizer.kind = optimizer->kind;
   }
   take(plan.local_steps.count, flags.local_steps);
-  take(plan.local_steps.outer.learning_rate, flags.outer_rate);
   if (flags.outer_optimizer) {
-    auto kind = parse_outer_optimizer(*flags.outer_optimizer);
-    if (!kind) return kind.error();
-    plan.local_steps.outer.kind = *kind;
+    auto outer = parse_outer_optimizer(*flags.outer_optimizer);
+    if (!outer) return outer.error();
+    plan.local_steps.outer = *outer;
   } else if (flags.local_steps == 0u && !flags.outer_rate) {
     plan.local_steps = {};
   }
+  take(plan.local_steps.outer.learning_rate, flags.outer_rate);
   if (flags.lr_schedule) {
     auto kind = parse_lr_schedule(*flags.lr_schedule);
     if (!kind) return kind.error();
