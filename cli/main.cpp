@@ -175,10 +175,11 @@ int parse_and_run(int argc, char** argv) {
   atlas->require_subcommand(1);
   auto* reproduce =
       app.add_subcommand("reproduce", "Published results beside simulated runs of the same");
-  auto* one_step_delay = reproduce->add_subcommand(
-      "one-step-delay",
-      "What gradients of one step ago cost AdamW, NAdam and Muon; arguments as "
-      "of the program one-step-delay");
+  auto* one_step_delay =
+      reproduce->add_subcommand("one-step-delay",
+                                "The cost of gradients that are one step old, with AdamW, NAdam "
+                                "and Muon; arguments as of the "
+                                "program one-step-delay");
   one_step_delay->prefix_command()->set_help_flag();
   reproduce->require_subcommand(1);
   std::uint64_t second = 2000, atlas_seed = 1;

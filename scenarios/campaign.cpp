@@ -12,6 +12,9 @@
 namespace leeway::study {
 namespace {
 
+/// The figures: one JSON object per line.
+constexpr const char* kTrialsFile = "trials.jsonl";
+
 /// "3 min"
 std::string about(double seconds) {
   return seconds < 90 ? concat(std::llround(seconds), " s")
@@ -23,9 +26,10 @@ std::string about(double seconds) {
 Campaign::Campaign(std::size_t total, bool quiet)
     : total_(total), shows_(!quiet && isatty(2) == 1) {}
 
-Status Campaign::open(const std::string& folder, const nlohmann::json& settings) {
-  if (folder.empty()) return {};
-  const std::string path = folder + '/' + kTrialsFile;
+Status Campaign::open(Report& report, const nlohmann::json& settings) {
+  if (const Status opened = report.open(kTrialsFile); !opened) return opened;
+  if (report.folder().empty()) return {};
+  const std::string path = report.folder() + '/' + kTrialsFile;
   std::string line;
   std::ifstream in(path);
   if (std::getline(in, line)) {

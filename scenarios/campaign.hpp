@@ -16,9 +16,6 @@
 
 namespace leeway::study {
 
-/// The file of the figures: one JSON object per line.
-inline constexpr const char* kTrialsFile = "trials.jsonl";
-
 class Campaign {
  public:
   /// By name. Figures that are not finite are kept as null, and read as infinite.
@@ -27,9 +24,10 @@ class Campaign {
   /// `total`: the number of runs of the study. Progress is shown on a terminal, unless `quiet`.
   Campaign(std::size_t total, bool quiet);
 
-  /// Reads the figures of an earlier start from the folder, and keeps new ones there; empty: keeps
-  /// none. `settings` identify the study. Figures of a study with other settings are an error.
-  Status open(const std::string& folder, const nlohmann::json& settings);
+  /// Opens the report. Reads the figures of an earlier start from its folder, if it has one, and
+  /// keeps new ones there. `settings` identify the study. Figures of a study with other settings
+  /// are an error.
+  Status open(Report& report, const nlohmann::json& settings);
   /// Runs the trials without figures. A run that fails by itself, because of its learning rate, has
   /// the figures of `failed`. Returns the exit code.
   int run(const std::vector<Named>& trials, const std::function<Figures(const Result&)>& figures,

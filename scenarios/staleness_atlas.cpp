@@ -170,7 +170,9 @@ study::Campaign::Figures figures_of(const Outcome& outcome) {
 class Atlas {
  public:
   Atlas(Plan base, bool quiet)
-      : base_(std::move(base)), places_(all_places()), campaign_(runs_of(places_.size()), quiet) {}
+      : base_(std::move(base)),
+        places_(all_places()),
+        campaign_(tuning().size() + places_.size() * kSeeds, quiet) {}
 
   std::vector<study::Named> plans_to_check() const { return tuning(); }
 
@@ -178,7 +180,7 @@ class Atlas {
   int run(study::Report& report) {
     const nlohmann::json settings{
         {"plan", to_json(base_)}, {"target", kTarget}, {"test_samples", kTestSamples}};
-    if (const auto opened = campaign_.open(report.folder(), settings); !opened)
+    if (const auto opened = campaign_.open(report, settings); !opened)
       return report.refuse(opened.error().text);
     if (const int code = run_all(tuning(), report)) return code;
     for (const Place& place : places_) best_rate_[place] = tuned_rate(place);
@@ -201,10 +203,6 @@ class Atlas {
             places.push_back({optimizer, world, method});
     return places;
   }
-  static std::size_t runs_of(std::size_t places) {
-    return places * (std::size(kTunedOptimizers[0].rates) * kTuningSeeds + kSeeds);
-  }
-
   study::Named named(const Trial& trial) const { return {trial.name(), trial.plan(base_)}; }
   std::vector<study::Named> tuning() const {
     std::vector<study::Named> trials;
@@ -400,7 +398,6 @@ int main(int argc, char** argv) {
   if (!status) return report.refuse(status.error().text);
   Atlas atlas(line.plan, line.options.quiet);
   status = study::check(atlas.plans_to_check());
-  if (status) status = report.open(study::kTrialsFile);
   if (!status) return report.refuse(status.error().text);
   return atlas.run(report);
 }

@@ -28,9 +28,9 @@ std::optional<plan::DelayPolicy> with_arguments(std::string_view text) {
   if (const auto one = arguments_of(text, "delay_adaptive"); one.size() == 1)
     return delay_adaptive(one[0]);
   if (const auto one = arguments_of(text, "gap_aware"); one.size() == 1) return gap_aware(one[0]);
-  if (const auto two = arguments_of(text, "fed_async"); two.size() == 2)
-    return fed_async(two[0], two[1]);
-  if (const auto one = arguments_of(text, "fed_async"); one.size() == 1) return fed_async(one[0]);
+  const auto mixed = arguments_of(text, "fed_async");
+  if (mixed.size() == 1) return fed_async(mixed[0]);
+  if (mixed.size() == 2) return fed_async(mixed[0], mixed[1]);
   const auto some = arguments_of(text, "delay_compensated");
   if (some.size() == 1) return delay_compensated(some[0]);
   if (some.size() == 2) return adaptive_delay_compensated(some[0], some[1]);

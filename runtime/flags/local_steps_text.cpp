@@ -1,6 +1,7 @@
 #include "runtime/flags/local_steps_text.hpp"
 
 #include <cmath>
+#include <optional>
 #include <variant>
 
 #include "core/text.hpp"
@@ -12,24 +13,37 @@ namespace {
 
 constexpr double kMostRounds = 1 << 20;
 
+std::optional<plan::OuterOptimizerKind> kind_of(const std::string& text) {
+  using Kind = plan::OuterOptimizerKind;
+  if (text == "average") return Kind(plan::AverageChanges{});
+  if (text == "momentum") return Kind(plan::Momentum{});
+  if (text == "nesterov") return Kind(plan::Nesterov{});
+  if (text == "delayed_nesterov") return Kind(plan::DelayedNesterov{});
+  if (text == "adam") return Kind(plan::Adam{});
+  if (const auto one = arguments_of(text, "momentum"); one.size() == 1)
+    return Kind(plan::Momentum{.factor = one[0]});
+  if (const auto one = arguments_of(text, "nesterov"); one.size() == 1)
+    return Kind(plan::Nesterov{.factor = one[0]});
+  const auto some = arguments_of(text, "delayed_nesterov");
+  if (some.size() == 1) return Kind(plan::DelayedNesterov{.factor = some[0]});
+  if (some.size() == 2 && some[1] >= 1 && some[1] <= kMostRounds && some[1] == std::floor(some[1]))
+    return Kind(plan::DelayedNesterov{some[0], static_cast<std::uint32_t>(some[1])});
+  return std::nullopt;
+}
+
+struct UsualRate {
+  double operator()(const plan::AverageChanges&) const { return 1; }
+  double operator()(const plan::Momentum&) const { return 0.3; }
+  double operator()(const plan::Nesterov&) const { return 0.7; }
+  double operator()(const plan::DelayedNesterov&) const { return 0.1; }
+  double operator()(const plan::Adam&) const { return 0.01; }
+};
+
 }  // namespace
 
 Expected<plan::OuterOptimizer> parse_outer_optimizer(const std::string& text) {
-  const auto momentum = arguments_of(text, "momentum"), nesterov = arguments_of(text, "nesterov"),
-             delayed = arguments_of(text, "delayed_nesterov");
-  if (text == "average") return plan::OuterOptimizer{1, plan::AverageChanges{}};
-  if (text == "momentum") return plan::OuterOptimizer{0.3, plan::Momentum{}};
-  if (momentum.size() == 1) return plan::OuterOptimizer{0.3, plan::Momentum{.factor = momentum[0]}};
-  if (text == "nesterov") return plan::OuterOptimizer{0.7, plan::Nesterov{}};
-  if (nesterov.size() == 1) return plan::OuterOptimizer{0.7, plan::Nesterov{.factor = nesterov[0]}};
-  if (text == "delayed_nesterov") return plan::OuterOptimizer{0.1, plan::DelayedNesterov{}};
-  if (delayed.size() == 1)
-    return plan::OuterOptimizer{0.1, plan::DelayedNesterov{.factor = delayed[0]}};
-  if (delayed.size() == 2 && delayed[1] >= 1 && delayed[1] <= kMostRounds &&
-      delayed[1] == std::floor(delayed[1]))
-    return plan::OuterOptimizer{
-        0.1, plan::DelayedNesterov{delayed[0], static_cast<std::uint32_t>(delayed[1])}};
-  if (text == "adam") return plan::OuterOptimizer{0.01, plan::Adam{}};
+  if (const auto kind = kind_of(text))
+    return plan::OuterOptimizer{std::visit(UsualRate{}, *kind), *kind};
   return Error{concat("--outer-optimizer: \"", text,
                       "\" is not known; give average, momentum(0.9), nesterov(0.9), "
                       "delayed_nesterov(0.9,1) or adam")};
