@@ -198,13 +198,19 @@ Status check_kept_weights(const Job& job, const std::function<bool(Address)>& he
                       "give fewer --workers, or --delay-policy lag_scaled, which keeps none");
 }
 
-/// The optimizer of local steps.
+/// The optimizer of local steps, and a note if they are too many for the data.
 Status add_local_steps(Job& job) {
   if (!has_local_steps(job.plan)) return {};
   auto ranges = make_update_ranges(job.plan.optimizer, *job.model, *job.layout);
   if (!ranges) return ranges.error();
   job.local_ranges = std::move(*ranges);
   job.local_optimizer = make_optimizer(job.plan.optimizer);
+  const std::int64_t epoch = job.data.train->size();
+  const auto round = static_cast<std::int64_t>(job.plan.workers * iteration_samples(job.plan));
+  if (round > epoch)
+    job.notes.push_back(
+        concat("local_steps: an epoch of ", epoch, " samples is shorter than a round of ", round,
+               ", so workers will idle; give fewer --local-steps, or a smaller --batch"));
   return {};
 }
 
@@ -417,12 +423,6 @@ Expected<std::shared_ptr<const Job>> make_job(const Plan& plan, TrainTest data,
   if (!ranges) return ranges.error();
   job->update_ranges = std::move(*ranges);
   if (const auto local = add_local_steps(*job); !local) return local.error();
-  const std::uint64_t round = plan.workers * iteration_samples(plan);
-  if (has_local_steps(plan) && static_cast<std::int64_t>(round) > job->data.train->size())
-    job->notes.push_back(
-        concat("local_steps: an epoch of ", job->data.train->size(),
-               " samples is shorter than a round of ", round,
-               ", so workers will idle; give fewer --local-steps, or a smaller --batch"));
   job->lr_schedule = make_lr_schedule(plan.lr_schedule);
   job->push_codecs = PushCodecs::make(plan.compress.push, iterations_in(1, plan, *job->data.train));
   job->pull_codec = make_codec(plan.compress.pull);

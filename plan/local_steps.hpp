@@ -6,7 +6,7 @@
 
 namespace leeway {
 
-/// Whether workers push the change of local steps instead of gradients.
+/// Whether workers take local steps, and push pseudo-gradients instead of gradients.
 inline bool has_local_steps(const Plan& plan) {
   return plan.local_steps.count > 0;
 }

@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "actors/apply_ranges.hpp"
 #include "actors/rewrite.hpp"
 #include "models/gradient_sum.hpp"
 #include "plan/local_steps.hpp"
@@ -305,7 +306,7 @@ UpdateWork::Pulled UpdateWork::take_pulled(std::size_t index) {
 
 void UpdateWork::apply(BlockState& state, const float* gradient, const Pulled& pulled) const {
   const plan::Optimizer& settings = job_->shard_settings;
-  const double base =  // the outer optimizer of local steps has no schedule
+  const double rate =  // the outer optimizer of local steps has no schedule
       job_->local_optimizer ? settings.learning_rate
                             : job_->learning_rate(static_cast<double>(state.samples));
   count(state, weight_);
@@ -331,20 +332,13 @@ void UpdateWork::apply(BlockState& state, const float* gradient, const Pulled& p
   } else {
     buffers.clipping.scale = scale_;
     if (settings.clip_value > 0) buffers.clipping.limit = static_cast<float>(settings.clip_value);
-    for (const UpdateRange& range : job_->update_ranges[state.block->id.value()]) {
-      const auto parameter = static_cast<std::size_t>(range.parameter);
-      job_->optimizer->update(*on_, buffers.range(range.begin, range.end),
-                              {.weight = weight_,
-                               .learning_rate = base * range.factors.rate,
-                               .progress = state.progress,
-                               .decay = range.factors.decay,
-                               .lag = pulled.lag,
-                               .largest_rate = settings.learning_rate * range.factors.rate,
-                               .parameter = job_->model->parameters()[parameter].name,
-                               .first = range.first,
-                               .floats = range.floats,
-                               .columns = range.columns});
-    }
+    apply_ranges(*on_, *job_->optimizer, *job_->model, job_->update_ranges[state.block->id.value()],
+                 buffers,
+                 {.weight = weight_,
+                  .learning_rate = rate,
+                  .progress = state.progress,
+                  .lag = pulled.lag,
+                  .largest_rate = settings.learning_rate});
   }
   weights.done();
   for (auto& slot : slots) slot.done();

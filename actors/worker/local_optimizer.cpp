@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "actors/apply_ranges.hpp"
 #include "actors/rewrite.hpp"
 #include "policies/optimizer/clip.hpp"
 
@@ -60,14 +61,8 @@ void LocalOptimizer::step(Executor& on, const Block& block, Blob& weights, const
   }
   buffers.clipping.scale = scale;
   if (settings.clip_value > 0) buffers.clipping.limit = static_cast<float>(settings.clip_value);
-  for (const UpdateRange& range : job_->local_ranges[block.id.value()])
-    optimizer.update(on, buffers.range(range.begin, range.end),
-                     {.learning_rate = rate * range.factors.rate,
-                      .progress = steps_,
-                      .decay = range.factors.decay,
-                      .largest_rate = settings.learning_rate * range.factors.rate,
-                      .floats = range.floats,
-                      .columns = range.columns});
+  apply_ranges(on, optimizer, *job_->model, job_->local_ranges[block.id.value()], buffers,
+               {.learning_rate = rate, .progress = steps_, .largest_rate = settings.learning_rate});
   for (const Blob& array : state) on.end_write(array);
   rewrite.done();
 }

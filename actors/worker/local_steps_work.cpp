@@ -63,9 +63,10 @@ Cost LocalStepsWork::cost(int part) const {
 
 void LocalStepsWork::run(int part) {
   if (cancelled_ || !diverged_layer_.empty()) return;
-  if (part == 0 && engine_)
+  if (part == 0 && engine_) {
     for (Blob& blob : weights_) blob = engine_->executor().fetch(blob);
-  if (part == 0) pulled_.blobs = weights_;
+    pulled_.blobs = weights_;
+  }
   std::vector<Blob> gradients = computed(part);
   if (job_->cost_only || !diverged_layer_.empty()) return;
   const double samples =

@@ -59,6 +59,7 @@ Status check_delay_policy(const Plan& plan) {
         "optimizer.whole_steps: sum, assign and updaters take no steps; leave out --whole-steps"};
   const auto policy = make_delay_policy(plan);
   if (!policy) return {};
+  const plan::Optimizer optimizer = shard_optimizer(plan);
   const auto refused = [&](const auto&... why) {
     return Error{concat("delay_policy.", policy->name(), ": ", why...)};
   };
@@ -73,7 +74,7 @@ Status check_delay_policy(const Plan& plan) {
     return refused(
         "it predicts gradients, and workers push the difference of weights; give --local-steps 0, "
         "or another --delay-policy");
-  if (std::holds_alternative<plan::Muon>(shard_optimizer(plan).kind))
+  if (std::holds_alternative<plan::Muon>(optimizer.kind))
     return refused(
         "muon takes steps of whole matrices, which it cannot change; give another --optimizer, or "
         "--delay-policy plain");
@@ -86,8 +87,7 @@ Status check_delay_policy(const Plan& plan) {
         "another --delay-policy");
   const char* const outer =
       has_local_steps(plan) ? " (with local steps, as --outer-optimizer)" : "";
-  if (const auto why = policy->refusal(shard_optimizer(plan)); !why.empty())
-    return refused(why, outer);
+  if (const auto why = policy->refusal(optimizer); !why.empty()) return refused(why, outer);
   if (plan.optimizer.eight_bit_state && policy->slots() > 0)
     return refused(
         "its running mean would not fall in 8 bits; leave out --eight-bit-state, or give another "

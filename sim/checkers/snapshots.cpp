@@ -17,12 +17,11 @@ SnapshotChecker::SnapshotChecker(std::shared_ptr<const Job> job,
       job_(std::move(job)),
       checkpoints_(std::move(checkpoints)),
       piped_(job_->stages->piped()) {
-  const auto& plan = job_->plan;
-  adds_ = !job_->cost_only && std::holds_alternative<plan::Sgd>(job_->shard_settings.kind) &&
-          job_->shard_settings.weight_decay == 0 && job_->shard_settings.clip_value == 0 &&
-          job_->shard_settings.clip_norm == 0 && job_->shard_settings.groups.empty() &&
-          !job_->shard_settings.whole_steps && !job_->delay_policy &&
-          (job_->local_optimizer || plan.lr_schedule == plan::LrSchedule{});
+  const plan::Optimizer& optimizer = job_->shard_settings;
+  adds_ = !job_->cost_only && std::holds_alternative<plan::Sgd>(optimizer.kind) &&
+          optimizer.weight_decay == 0 && optimizer.clip_value == 0 && optimizer.clip_norm == 0 &&
+          optimizer.groups.empty() && !optimizer.whole_steps && !job_->delay_policy &&
+          (job_->local_optimizer || job_->plan.lr_schedule == plan::LrSchedule{});
 }
 
 SnapshotChecker::State SnapshotChecker::initial(ShardId shard) const {
