@@ -22,13 +22,17 @@ if(NOT DEFINED LEEWAY_CCACHE)
   mark_as_advanced(LEEWAY_CCACHE)
 endif()
 if(LEEWAY_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${LEEWAY_CCACHE})
+  # Another clone finds the objects of this one, and sources with precompiled headers are cached too.
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR}
+    CCACHE_SLOPPINESS=pch_defines,time_macros ${LEEWAY_CCACHE})
 endif()
 find_program(MOLD mold)
 if(MOLD AND NOT LEEWAY_SANITIZE)
   add_link_options(-fuse-ld=mold)
 endif()
 
+# __FILE__ is relative to the tree: short in messages, and the same in every clone.
+add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=>)
 # -ffp-contract=off gives the same sums everywhere; kernels enable fused multiply-add themselves.
 add_compile_options(-Wall -Wextra -Wno-missing-field-initializers -Wshadow $<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor> -ffp-contract=off)
 if(LEEWAY_SANITIZE)

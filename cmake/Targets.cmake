@@ -28,6 +28,9 @@ endfunction()
 # Options for code whose optimisation takes longer than running it: tests, and everything that runs once per program.
 set(LEEWAY_QUICK_COMPILE $<$<NOT:$<CONFIG:Debug>>:-O1>)
 
+# For ccache: names the precompiled header in the preprocessed source.
+set(LEEWAY_CACHED_PCH $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>)
+
 # leeway_test(NAME [GROUPED] SOURCES file... [USES library...]): one Catch2 program of tests, known to ctest as NAME. GROUPED: as
 # leeway_group_sources.
 function(leeway_test name)
@@ -36,7 +39,7 @@ function(leeway_test name)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests
     POSITION_INDEPENDENT_CODE OFF)
   target_link_libraries(${name} PRIVATE leeway_test_main ${arg_USES})
-  target_compile_options(${name} PRIVATE ${LEEWAY_QUICK_COMPILE})
+  target_compile_options(${name} PRIVATE ${LEEWAY_QUICK_COMPILE} ${LEEWAY_CACHED_PCH})
   target_precompile_headers(${name} REUSE_FROM leeway_test_main)
   if(arg_GROUPED)
     leeway_group_sources(${name})
