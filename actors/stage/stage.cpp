@@ -79,10 +79,12 @@ void Stage::advance(Outbox& out) {
     return;
   }
   if (stopping_ && planted(Mutant::stops_in_the_middle)) return say_stopped(out);
-  if (position_.is_first()) announce(out);
-  pull_versions(out);
-  while (!work_ && step(out)) pull_versions(out);
-  if (position_.is_first()) announce(out);
+  // A step allows the first stage to announce an iteration, and that can allow another step.
+  for (bool stepped = true; stepped;) {
+    if (position_.is_first()) announce(out);
+    pull_versions(out);
+    stepped = !work_ && step(out);
+  }
   if (!progress_.is_complete() || work_ || !parameters_.all_acknowledged()) return;
   LW_CHECK(in_flight_.size() == 0, in_flight_.size());
   if (stopping_)
