@@ -1,17 +1,53 @@
 #include "actors/epoch_orders.hpp"
 
+#include <algorithm>
+#include <utility>
+
+#include "core/rng.hpp"
 #include "models/datasets/permutation.hpp"
 
 namespace leeway {
+namespace {
 
-EpochOrders::Order EpochOrders::of(Epoch epoch) {
+/// The number of orders to keep. Many workers on few samples, and parts of unequal sizes, are many
+/// epochs apart.
+std::size_t most_kept(std::int64_t size, const DataSplit* split) {
+  constexpr std::size_t kLeast = 3, kBytes = 32u << 20;
+  const std::size_t parts = split ? split->parts() : 1;
+  const std::size_t bytes = static_cast<std::size_t>(size) * sizeof(std::int64_t) / parts;
+  return std::max(kLeast * parts, kBytes / std::max<std::size_t>(1, bytes));
+}
+
+}  // namespace
+
+EpochOrders::EpochOrders(std::int64_t size, std::uint64_t seed,
+                         std::shared_ptr<const DataSplit> split)
+    : size_(size), seed_(seed), split_(std::move(split)), most_(most_kept(size, split_.get())) {}
+
+EpochOrders::Order EpochOrders::of(Epoch epoch, std::uint32_t part) {
   std::lock_guard lock(mutex_);
-  for (const auto& [kept, order] : kept_)
-    if (kept == epoch) return order;
-  auto order =
-      std::make_shared<const std::vector<std::int64_t>>(epoch_permutation(size_, seed_, epoch));
+  for (const Kept& kept : kept_)
+    if (kept.epoch == epoch && kept.part == part) return kept.order;
+  auto order = std::make_shared<const std::vector<std::int64_t>>(made(epoch, part));
   if (kept_.size() == most_) kept_.pop_front();
-  kept_.emplace_back(epoch, order);
+  kept_.push_back({epoch, part, order});
+  return order;
+}
+
+std::vector<std::int64_t> EpochOrders::samples(Epoch epoch, std::int64_t begin, std::int64_t end) {
+  const std::uint32_t part = split_ ? split_->part_of(begin) : 0;
+  const std::int64_t first = split_ ? split_->begins[part] : 0;
+  const Order order = of(epoch, part);
+  return {order->begin() + (begin - first), order->begin() + (end - first)};
+}
+
+std::vector<std::int64_t> EpochOrders::made(Epoch epoch, std::uint32_t part) const {
+  if (!split_) return epoch_permutation(size_, seed_, epoch);
+  // Each part has its own stream.
+  auto order = epoch_permutation(split_->size_of(part), mix64(seed_ ^ part), epoch);
+  const auto begin = static_cast<std::size_t>(split_->begins[part]);
+  for (std::int64_t& place : order)
+    place = split_->samples[begin + static_cast<std::size_t>(place)];
   return order;
 }
 

@@ -1,7 +1,6 @@
 #pragma once
 // EpochOrders: the order of the samples in each epoch, computed once and shared by all workers of a
 // process.
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -10,30 +9,37 @@
 #include <vector>
 
 #include "core/ids.hpp"
+#include "models/datasets/data_split.hpp"
 
 namespace leeway {
 
-/// Thread-safe. Keeps the orders of the most recently used epochs and recomputes older ones.
+/// Thread-safe. Keeps the most recently used orders and recomputes older ones.
 class EpochOrders {
  public:
   using Order = std::shared_ptr<const std::vector<std::int64_t>>;
-  EpochOrders(std::int64_t size, std::uint64_t seed)
-      : size_(size),
-        seed_(seed),
-        most_(std::max(kLeast, kBytes / sizeof(std::int64_t) /
-                                   std::max<std::size_t>(1, static_cast<std::size_t>(size)))) {}
+  /// `split`: parts that follow each other in every order, each permuted by itself; null: one part.
+  EpochOrders(std::int64_t size, std::uint64_t seed,
+              std::shared_ptr<const DataSplit> split = nullptr);
 
-  /// The seeded permutation of 0..size-1 of an epoch.
-  Order of(Epoch epoch);
+  /// The seeded permutation of an epoch: of all samples, or of those of a part.
+  Order of(Epoch epoch, std::uint32_t part = 0);
+  /// The samples at positions [begin, end) of an epoch, which belong to one part.
+  std::vector<std::int64_t> samples(Epoch epoch, std::int64_t begin, std::int64_t end);
 
  private:
-  /// Many workers on a small data set are many epochs apart.
-  static constexpr std::size_t kLeast = 3, kBytes = 32u << 20;
+  struct Kept {
+    Epoch epoch;
+    std::uint32_t part;
+    Order order;
+  };
+  std::vector<std::int64_t> made(Epoch epoch, std::uint32_t part) const;
+
   const std::int64_t size_;
   const std::uint64_t seed_;
+  const std::shared_ptr<const DataSplit> split_;
   const std::size_t most_;  // kept
   std::mutex mutex_;
-  std::deque<std::pair<Epoch, Order>> kept_;
+  std::deque<Kept> kept_;
 };
 
 }  // namespace leeway

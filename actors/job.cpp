@@ -1,15 +1,15 @@
 #include "actors/job.hpp"
 
-#include "core/rng.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <stdexcept>
 
+#include "actors/check_resumed.hpp"
 #include "checkpoint/store.hpp"
 #include "core/check.hpp"
 #include "core/memory.hpp"
 #include "core/mutant.hpp"
+#include "core/rng.hpp"
 #include "core/text.hpp"
 #include "kernels/executors.hpp"
 #include "models/datasets/augment.hpp"
@@ -144,6 +144,10 @@ Status check_muon(const Job& job) {
 Status check_updates(const Job& job, const std::function<bool(Address)>& here) {
   if (job.computed_by_users && has_local_steps(job.plan))
     return Error{"local_steps: the loops of a program take their own steps; give --local-steps 0"};
+  if (job.computed_by_users && job.delay_policy && job.delay_policy->lag_limit())
+    return Error{
+        "delay_policy.delay_threshold: the loops of a program cannot be made to compute an "
+        "iteration again; give another --delay-policy"};
   if (job.computed_by_users && job.clips_pushes())
     return Error{
         "optimizer.clip_norm: the gradients of a store leave one by one, so that a push has no "
@@ -198,6 +202,31 @@ Status check_kept_weights(const Job& job, const std::function<bool(Address)>& he
                       "give fewer --workers, or --delay-policy lag_scaled, which keeps none");
 }
 
+/// The samples of the workers' own. A job without the contents of its data has none.
+Status add_split(Job& job) {
+  const Plan& plan = job.plan;
+  if (std::holds_alternative<plan::SharedData>(plan.split_data)) return {};
+  const Dataset& data = *job.data.train;
+  const std::uint32_t parts = job.stages->pipelines();
+  if (Status valid = check_split(data, plan.split_data, parts); !valid) return valid;
+  if (!data.has_contents()) return {};
+  auto split = split_data(data, plan.split_data, parts, plan.seed);
+  if (!split) return split.error();
+  job.split = std::make_shared<const DataSplit>(std::move(*split));
+  return {};
+}
+
+/// A note if a delay policy makes workers of equal speed compute much again.
+void note_small_limit(Job& job) {
+  const auto limit = job.delay_policy ? job.delay_policy->lag_limit() : std::nullopt;
+  const double round = job.plan.optimizer.whole_steps ? job.plan.workers : 1;
+  if (!limit || *limit >= round) return;
+  job.notes.push_back(
+      concat("delay_policy.delay_threshold: the lags of workers of equal speed reach ", round,
+             job.plan.optimizer.whole_steps ? " updates" : " round",
+             ", so below that they compute much again"));
+}
+
 /// The optimizer of local steps, and a note if they are too many for the data.
 Status add_local_steps(Job& job) {
   if (!has_local_steps(job.plan)) return {};
@@ -212,60 +241,6 @@ Status add_local_steps(Job& job) {
         concat("local_steps: an epoch of ", epoch, " samples is shorter than a round of ", round,
                ", so workers will idle; give fewer --local-steps, or a smaller --batch"));
   return {};
-}
-
-/// Whether the state of one optimizer continues as that of the other.
-bool has_same_state(const plan::Optimizer& a, const plan::Optimizer& b) {
-  const auto is_adam = [](const plan::Optimizer& one) {
-    return std::holds_alternative<plan::Adam>(one.kind) ||
-           std::holds_alternative<plan::AdamW>(one.kind);
-  };
-  return a.kind.index() == b.kind.index() || (is_adam(a) && is_adam(b));
-}
-
-/// Whether the arrays of a checkpoint mean the same to the job. `which`: the setting of the shards'
-/// optimizer.
-Status check_resumed_state(const Job& job, const char* which) {
-  const Plan& began = job.resumed->plan;
-  const plan::Optimizer before = shard_optimizer(began);
-  if (job.optimizer->slots() > 0 && !has_same_state(before, job.shard_settings))
-    return Error{concat(which, ": the checkpoint has the state of ", make_optimizer(before)->name(),
-                        ", which is not that of ", job.optimizer->name(),
-                        "; resume with the optimizer that the run began with")};
-  if (job.delay_policy && job.delay_policy->slots() > 0 &&
-      began.delay_policy.index() != job.plan.delay_policy.index())
-    return Error{concat("delay_policy: the run began without ", job.delay_policy->name(),
-                        ", whose running mean the checkpoint lacks; resume with the policy that "
-                        "the run began with")};
-  return {};
-}
-
-/// Whether the job continues the epochs of the checkpoint, and its optimizer the state.
-Status check_resumed(const Job& job) {
-  const std::int64_t samples = job.resumed->manifest.epoch_samples;
-  if (samples != job.data.train->size())
-    return Error{concat("data: the checkpoint has ", samples,
-                        " training samples per epoch, the data ", job.data.train->size(),
-                        "; resume with the data that the run began with")};
-  const auto& parameters = job.resumed->parameters;
-  if (parameters.empty()) return {};  // there is no shard here
-  const bool began_locally = has_local_steps(job.resumed->plan);
-  if (began_locally != has_local_steps(job.plan))
-    return Error{concat("local_steps: the run began ", began_locally ? "with" : "without",
-                        " local steps, which have another optimizer on the shards; resume with the "
-                        "--local-steps that the run began with")};
-  const char* const which = began_locally ? "local_steps.outer" : "optimizer";
-  LW_CHECK(parameters.size() == job.model->parameters().size());
-  for (std::size_t i = 0; i < parameters.size(); ++i) {
-    const auto& parameter = job.model->parameters()[i];
-    const int needed = parameter.spec.average > 0 ? 0 : job.optimizer->slots();
-    if (static_cast<int>(parameters[i].slots.size()) == needed) continue;
-    return Error{concat(which, ": the checkpoint has ", parameters[i].slots.size(),
-                        " arrays of optimizer state for \"", parameter.name, "\", ",
-                        job.optimizer->name(), " needs ", needed,
-                        "; resume with the optimizer that the run began with")};
-  }
-  return check_resumed_state(job, which);
 }
 
 /// The plan's faults, with the spread of their begin drawn.
@@ -423,10 +398,12 @@ Expected<std::shared_ptr<const Job>> make_job(const Plan& plan, TrainTest data,
   if (!ranges) return ranges.error();
   job->update_ranges = std::move(*ranges);
   if (const auto local = add_local_steps(*job); !local) return local.error();
+  note_small_limit(*job);
   job->lr_schedule = make_lr_schedule(plan.lr_schedule);
   job->push_codecs = PushCodecs::make(plan.compress.push, iterations_in(1, plan, *job->data.train));
   job->pull_codec = make_codec(plan.compress.pull);
-  job->orders = std::make_shared<EpochOrders>(job->data.train->size(), plan.seed);
+  if (const auto fits = add_split(*job); !fits) return fits.error();
+  job->orders = std::make_shared<EpochOrders>(job->data.train->size(), plan.seed, job->split);
   auto devices = parse_devices(plan.device, plan.workers, plan.shards);
   if (!devices) return devices.error();
   job->devices = std::move(*devices);
@@ -461,7 +438,7 @@ Expected<std::shared_ptr<const Job>> make_job(const Plan& plan, TrainTest data,
     auto weights = load_initial_weights(plan.init_from, job->model->parameters(), plan.fine_tuning);
     if (!weights) return weights.error();
     job->initial_weights = filled(std::move(weights->values), *job->model, plan.seed);
-    job->notes = std::move(weights->notes);
+    job->notes.insert(job->notes.end(), weights->notes.begin(), weights->notes.end());
   }
   job->checkpoints = std::move(options.checkpoints);
   job->data_checksum = options.data_checksum;

@@ -52,6 +52,7 @@ struct Job {
   std::shared_ptr<const LrSchedule> lr_schedule;        // of gradients
   std::shared_ptr<const PushCodecs> push_codecs;        // null: none
   std::shared_ptr<const Codec> pull_codec;              // null: none
+  std::shared_ptr<const DataSplit> split;  // the workers' own samples; null: shared ones
   std::shared_ptr<EpochOrders> orders;
   DevicePlacement devices{0, 0};
   ExecutorFactory executors;

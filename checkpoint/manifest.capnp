@@ -67,6 +67,7 @@ struct Supply {
   returned @1 :List(ReturnedRange) $limit("kMaxReturnedRanges");
   iterations @2 :UInt64;  # trained, of all pipelines
   nextLease @3 :UInt64;
+  freshOfParts @4 :List(Int64) $limit("kMaxWorkers");  # of workers with samples of their own
 
   struct ReturnedRange {
     epoch @0 :Int64 $type(Common.epoch);

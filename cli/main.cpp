@@ -181,6 +181,10 @@ int parse_and_run(int argc, char** argv) {
                                 "and Muon; arguments as of the "
                                 "program one-step-delay");
   one_step_delay->prefix_command()->set_help_flag();
+  auto* ringmaster = reproduce->add_subcommand(
+      "ringmaster",
+      "A limit of delays among 2,000 unequal workers; arguments as of the program ringmaster");
+  ringmaster->prefix_command()->set_help_flag();
   reproduce->require_subcommand(1);
   std::uint64_t second = 2000, atlas_seed = 1;
   add_value(*crashes, "PLAN", target, "Name of a scenario, or a plan file")->required();
@@ -283,6 +287,7 @@ int parse_and_run(int argc, char** argv) {
     return cli::run(target, {"--crash-atlas", "--second", std::to_string(second), "--seed",
                              std::to_string(atlas_seed), "--threads", std::to_string(threads)});
   if (staleness->parsed()) return cli::run("staleness-atlas", staleness->remaining());
+  if (ringmaster->parsed()) return cli::run("ringmaster", ringmaster->remaining());
   if (one_step_delay->parsed()) return cli::run("one-step-delay", one_step_delay->remaining());
   if (calibrate->parsed()) return cli::run(model, {"--calibrate", world});
   if (sample->parsed()) return cli::sample(run_folder, sampling);

@@ -16,7 +16,8 @@ node::Effects effects_of(const Job& job) {
     if (faults[i]) out.fired.push_back(i);
   for (const auto& [worker, totals] : job.unreported->workers())
     out.workers.push_back({worker, totals.iterations, totals.samples, totals.compute, totals.wait,
-                           totals.wait_before, totals.wait_after, totals.memory_bytes});
+                           totals.wait_before, totals.wait_after, totals.memory_bytes,
+                           totals.outdated});
   return out;
 }
 

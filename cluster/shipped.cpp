@@ -33,6 +33,7 @@ class Marked : public Dataset {
   std::int64_t label_count() const override { return mark_.labels; }
   std::int64_t target_count() const override { return mark_.targets; }
   float background() const override { return mark_.background; }
+  bool has_contents() const override { return false; }
   void gather(std::span<const std::int64_t>, float*, std::int32_t*, float*) const override {
     LW_CHECK(false, "has no contents");
   }

@@ -111,8 +111,7 @@ std::optional<Range> SharedStore::next_range() {
   }
   range_taken_ = true;
   const LeasedIteration& leased = begun_.leased;
-  const auto order = job_->orders->of(leased.epoch);
-  return Range{leased.epoch.value(), {order->begin() + leased.begin, order->begin() + leased.end}};
+  return Range{leased.epoch.value(), job_->orders->samples(leased.epoch, leased.begin, leased.end)};
 }
 
 // ---- weights ----

@@ -87,5 +87,6 @@ struct Envelope $root(decode = "decode") {
     seed @59 :Replicas.Seed;
     standbyReady @60 :Replicas.StandbyReady;
     shardState @61 :State.ShardState;
+    outdated @62 :Data.Outdated;
   }
 }

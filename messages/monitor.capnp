@@ -28,6 +28,7 @@ struct WorkerReport {
   waitAfterNs @9 :Int64 $type(Common.duration);
   # Part of waitNs: a stage waits for a gradient of the next stage.
   memoryBytes @10 :UInt64;  # maximum that a stage has kept between two operations
+  outdated @11 :UInt64;  # iterations computed again, because their weights had become too old
 }
 
 struct ShardReport {

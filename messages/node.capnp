@@ -298,6 +298,7 @@ struct Effects {
     waitBeforeNs @5 :Int64 $type(Common.duration);
     waitAfterNs @6 :Int64 $type(Common.duration);
     memoryBytes @7 :UInt64;
+    outdated @8 :UInt64;
   }
 }
 

@@ -33,6 +33,7 @@ struct ShardState {
   reportedEvents @10 :UInt64;
   malformed @11 :UInt64;
   blocks @12 :List(StoredBlock) $limit("kMaxBlocks");
+  openPulls @13 :OpenPullsState;
 }
 
 struct ClockTableState {
@@ -73,6 +74,19 @@ struct PullGateState {
     worker @0 :UInt32 $type(Common.worker);
     pull @1 :Path.Pull;
     since @2 :Int64 $count;  # ns
+  }
+}
+
+struct OpenPullsState {
+  # Under delay_threshold, at shard 0.
+  progress @0 :Float64;
+  pulls @1 :List(Open) $limit("kMaxParkedPulls");
+
+  struct Open {
+    worker @0 :UInt32 $type(Common.worker);
+    iteration @1 :Int64 $type(Common.iteration);
+    progress @2 :Float64;  # when the pull was answered
+    reported @3 :Bool;  # as outdated
   }
 }
 

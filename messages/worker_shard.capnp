@@ -21,6 +21,7 @@ struct Pull $checked {
   # Iterations that this worker has pushed. The answer contains them and, for tied weights, the
   # other stage's gradients of the same iterations.
   dtype @2 :Common.TensorRef.DType;
+  number @3 :UInt32;  # of the worker's pull; repeats have the same
 }
 
 struct Weights $checked {
@@ -28,6 +29,7 @@ struct Weights $checked {
   # change.
   iteration @0 :Int64 $type(Common.iteration);
   blocks @1 :List(Common.BlockRef) $limit("kMaxBlocks");
+  number @2 :UInt32;  # of the pull
 }
 
 struct Push $checked {
@@ -76,7 +78,13 @@ struct Refused {
     malformed @0;      # cannot be decoded, or contradicts the model
     unknownWorker @1;  # not admitted here, or evicted
     staleView @2;      # the order has an older view
-    tooStale @3;       # the gradient is older than the policy accepts
-    gap @4;            # earlier buckets are missing
+    gap @3;            # earlier buckets are missing
   }
+}
+
+struct Outdated {
+  # shard 0 -> worker. Under delay_threshold: the weights of the worker's pull for `iteration` are as
+  # old as the limit. A worker that has pushed nothing of the iteration pulls again and computes the
+  # same samples with newer weights; otherwise the message has no effect.
+  iteration @0 :Int64 $type(Common.iteration);
 }

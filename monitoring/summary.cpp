@@ -43,6 +43,26 @@ void print_memory(std::ostream& out, const Job& job, const RunReport& totals) {
   }
 }
 
+/// Such as "dirichlet, 812 to 14,020 samples of each worker's own".
+std::string split_text(const Job& job) {
+  const auto& begins = job.split->begins;
+  std::int64_t least = job.data.train->size(), most = 0;
+  for (std::size_t part = 0; part + 1 < begins.size(); ++part) {
+    least = std::min(least, begins[part + 1] - begins[part]);
+    most = std::max(most, begins[part + 1] - begins[part]);
+  }
+  return concat(plan::choices("split_data")[job.plan.split_data.index()], ", ",
+                grouped(static_cast<std::uint64_t>(least)), " to ",
+                grouped(static_cast<std::uint64_t>(most)), " samples of each ",
+                job.stages->piped() ? "pipeline" : "worker", "'s own");
+}
+
+std::uint64_t outdated_iterations(const RunReport& totals) {
+  std::uint64_t count = 0;
+  for (const WorkerTotals& worker : totals.workers) count += worker.outdated;
+  return count;
+}
+
 void print_end(std::ostream& out, const WorkerTotals& row, const char* indent) {
   if (!row.end.empty()) out << indent << (row.back ? "came back after: " : "ended: ") << row.end;
 }
@@ -244,6 +264,10 @@ std::string summary(const Job& job, const RunReport& totals) {
         << ", outer optimizer "
         << plan::choices("local_steps.outer")[plan.local_steps.outer.kind.index()] << " at rate "
         << plan.local_steps.outer.learning_rate;
+  if (job.split) out << "\n  split data      " << split_text(job);
+  if (plan.participation < 1)
+    out << "\n  participation   " << percent(plan.participation) << " of the "
+        << (job.stages->piped() ? "pipelines" : "workers") << " in each round";
   if (plan.balance == plan::Balance::by_speed) out << "\n  balance         by speed";
   out << "\n  clock gap       at most " << totals.last.max_clock_gap;
   if (bound != kUnbounded)
@@ -264,6 +288,9 @@ std::string summary(const Job& job, const RunReport& totals) {
   if (totals.end.dropped_pushes > 0)
     out << "  dropped pushes  " << grouped(totals.end.dropped_pushes)
         << " (their samples were trained in other rounds)\n";
+  if (const auto outdated = outdated_iterations(totals); outdated > 0)
+    out << "  outdated        " << grouped(outdated)
+        << " (iterations computed again with newer weights)\n";
   if (totals.last.malformed > 0)
     out << "  malformed       " << totals.last.malformed << " messages refused\n";
   print_checkpoints(out, job, totals);
@@ -314,9 +341,12 @@ std::string result_json(const Job& job, const RunReport& totals) {
   json["pulled_bytes_without_codec"] = totals.last.plain_pull_bytes;
   json["delay_policy"] = job.delay_policy ? job.delay_policy->name() : "plain";
   json["local_steps"] = plan.local_steps.count;
+  json["split_data"] = plan::choices("split_data")[plan.split_data.index()];
+  json["participation"] = plan.participation;
   json["kept_weight_bytes"] = totals.last.kept_bytes;
   json["partial_pushes"] = totals.end.partial_pushes;
   json["dropped_pushes"] = totals.end.dropped_pushes;
+  json["outdated_iterations"] = outdated_iterations(totals);
   json["lost_residuals"] = totals.end.lost_residuals;
   json["malformed_messages"] = totals.last.malformed;
   json["refused_messages"] = totals.last.refused;

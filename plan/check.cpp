@@ -13,6 +13,7 @@
 #include "plan/fine_tuning.hpp"
 #include "plan/local_steps.hpp"
 #include "plan/precision.hpp"
+#include "plan/settings.hpp"
 #include "plan/values.wire.hpp"
 
 namespace leeway {
@@ -77,7 +78,7 @@ void check_lr_schedule(Checks& checks, const Plan& plan) {
   if (!name) return;
   checks.require(plan.stop.epochs > 0, "lr_schedule.", name,
                  ": ends with the last epoch, but the plan does not limit the epochs; give "
-                 "--epochs");
+                 "--epochs, or --lr-schedule constant");
   checks.require(schedule.warmup < plan.stop.epochs, "lr_schedule.warmup: ", schedule.warmup,
                  " epochs leave nothing of the run's ", plan.stop.epochs, " for the ", name,
                  "; give a shorter warm-up or more --epochs");
@@ -128,6 +129,10 @@ void check_consistency(Checks& checks, const Plan& plan) {
     checks.require(backup->spare >= 1 && backup->spare < plan.workers,
                    "consistency.backup.spare: ", backup->spare, " of ", plan.workers,
                    " workers cannot be spare; give --staleness backup(1) and at least 2 workers");
+  checks.require(plan.participation == 1 || std::holds_alternative<plan::Bsp>(plan.consistency),
+                 "participation: workers are drawn for each round of bsp, which ",
+                 plan::choices("consistency")[plan.consistency.index()],
+                 " does not have; give --staleness bsp, or --participation 1");
   if (adaptive) {
     checks.require(adaptive->low < adaptive->high && adaptive->high <= kMaxStaleness,
                    "consistency.adaptive: from ", adaptive->low, " to ", adaptive->high,

@@ -105,6 +105,24 @@ struct DataSource {
   }
 }
 
+struct SplitData {
+  # Samples that each worker, or pipeline, has for itself. While it takes part, no other worker
+  # trains them, except those of partial pushes.
+  union {
+    shared @0 :Void $name("SharedData") $help("every worker trains any samples");
+    iid @1 :Void $name("IidSplit") $help("equal numbers of samples, drawn at random");
+    dirichlet :group $name("DirichletSplit")
+        $help("shares of the samples of each class from a Dirichlet distribution") {
+      alpha @2 :Float64 = 0.5 $range(Range.aboveZero)
+        $help("the smaller, the more the workers differ");
+    }
+    byLabel :group $name("LabelSplit")
+        $help("the samples in order of their labels, cut into pieces, some for each worker") {
+      labels @3 :UInt32 = 2 $range(least = 1, most = 1048576) $help("pieces of a worker");
+    }
+  }
+}
+
 struct Augment {
   flip @0 :Bool $help("mirrors an image left to right, with probability 1/2");
   shift @1 :UInt32 $range(least = 0, most = 999)

@@ -54,7 +54,8 @@ struct Plan $Cpp.namespace("leeway")
     $values("plain (like others), \"lag_scaled(1)\" (learning rate / lag), \"delay_adaptive(0.1)\" (learning rate "
         "times lag at most 0.1), gap_aware, \"delay_compensated(0.04)\", "
         "\"delay_compensated(2,0.95)\" (adaptive, with this decay of the mean square), "
-        "ordered_momentum, or with local steps \"fed_async(0.6,0.5)\"");
+        "ordered_momentum, \"delay_threshold(4)\" (compute again at this lag), or with local steps "
+        "\"fed_async(0.6,0.5)\"");
   workers @8 :UInt32 = 4 $range(Range.workers) $flag("--workers") $help("number of workers");
   shards @9 :UInt32 = 2 $range(least = 1, most = Range.maxShards) $flag("--shards")
     $help("number of shards, which hold the parameters");
@@ -69,6 +70,14 @@ struct Plan $Cpp.namespace("leeway")
     $help("pull the next weights while computing; costs one iteration of staleness");
   leaseSize @13 :UInt32 $flag("--lease-size")
     $help("samples per lease under ssp and asp; 0: eight batches, or an iteration of local steps");
+  splitData @31 :Data.SplitData $flag("--split-data")
+    $help("how the training samples are divided among the workers")
+    $values("shared (every worker trains any), iid (a random part for each worker), "
+        "\"dirichlet(0.5)\" (parts with other shares of the classes) or \"by_label(2)\" (parts of "
+        "about two labels)");
+  participation @32 :Float64 = 1 $range(above = 0, most = 1) $flag("--participation")
+    $help("share of the workers that train in each round of bsp, drawn anew; the others send "
+        "empty pushes");
   stragglers @14 :List(Faults.Straggler) $limit("kMaxWorkers") $flag("--slow")
     $help("workers that are slowed down")
     $values("3:4x (worker 3 takes four times as long), 3:4x@20%/50 (in 20% of its iterations, in "

@@ -187,6 +187,10 @@ struct DelayPolicy {
     }
     orderedMomentum @7 :Void
       $help("a push changes the velocity as if it had come in the order of the pulls");
+    delayThreshold :group
+        $help("a worker whose weights become too old computes its iteration again, with new ones") {
+      limit @10 :Float64 = 4 $range(Range.aboveZero) $help("smallest lag that is too old");
+    }
   }
 }
 

@@ -324,7 +324,7 @@ Status RunCheckpoints::prepare(const Plan& plan, const Model& model, const Train
       same_size && (continued_.empty() ||
                     samples_in_result(continued_) == checkpoint::samples_trained(loaded->manifest));
   if (is_complete && plan.stop.epochs > 0 && supply.returned.empty() &&
-      static_cast<double>(supply.fresh) >= end)
+      supply.fresh_of_parts.empty() && static_cast<double>(supply.fresh) >= end)
     return Error{concat(from_.path(), ": all ", plan.stop.epochs,
                         " epochs are trained; give more with --epochs")};
   if (is_complete && plan.stop.iterations > 0 && supply.iterations >= plan.stop.iterations)

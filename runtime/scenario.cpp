@@ -91,6 +91,14 @@ Scenario& Scenario::local_steps(plan::LocalSteps steps) {
   plan_.local_steps = steps;
   return *this;
 }
+Scenario& Scenario::split_data(plan::SplitData split) {
+  plan_.split_data = split;
+  return *this;
+}
+Scenario& Scenario::participation(double share) {
+  plan_.participation = share;
+  return *this;
+}
 
 Scenario& Scenario::compress_push(plan::Codec codec) {
   plan_.compress.push = codec;

@@ -44,7 +44,7 @@ class Scenario {
   Scenario& data(plan::DataSource source);
   /// Data that the program defines.
   Scenario& data(const std::string& name, DataFactory factory);
-  /// Layers in order; see words.hpp, and models.hpp for complete models. A layer that the program
+  /// Layers in order; see models.hpp. A layer that the program
   /// defines: register_layer("name", factory), then custom("name").
   Scenario& model(std::vector<plan::Layer> layers);
   Scenario& loss(plan::Loss loss);
@@ -71,6 +71,10 @@ class Scenario {
   /// Optimizer steps of a worker between its pushes. Examples: local_steps(local_sgd(8)),
   /// local_steps(diloco(20)).
   Scenario& local_steps(plan::LocalSteps steps);
+  /// Samples of the workers' own. Examples: split_data(dirichlet(0.1)), split_data(by_label(2)).
+  Scenario& split_data(plan::SplitData split);
+  /// The share of the workers that train in each round of bsp, drawn anew for each.
+  Scenario& participation(double share);
   /// Encodings of gradients, and of weights, in messages. Example: compress_push(top_k(0.01)).
   Scenario& compress_push(plan::Codec codec);
   Scenario& compress_pull(plan::Codec codec);

@@ -1,5 +1,5 @@
 #pragma once
-// The vocabulary of scenarios: functions that make the parts of a plan. models.hpp has complete
+// The vocabulary of scenarios: functions that make the parts of a plan. models.hpp has layers and
 // models.
 #include <chrono>
 #include <initializer_list>
@@ -62,94 +62,6 @@ inline plan::Synthetic line(double slope, double intercept, double noise,
 inline plan::Synthetic clusters(std::uint32_t classes, std::uint32_t features,
                                 std::uint32_t samples = 10000) {
   return {samples, samples / 10, plan::Clusters{classes, features, 3}};
-}
-
-// ---- layers and losses ----
-
-inline plan::Layer linear(std::uint32_t outputs, plan::Init init = plan::Init::he) {
-  return plan::Linear{outputs, init};
-}
-/// Options of conv2d(64, 3, {.padding = 1}).
-struct ConvOptions {
-  std::uint32_t stride = 1, padding = 0, groups = 1;
-  bool bias = true;
-  plan::Init init = plan::Init::he;
-};
-/// A convolution with `outputs` channels and square kernels.
-inline plan::Layer conv2d(std::uint32_t outputs, std::uint32_t kernel, ConvOptions options = {}) {
-  return plan::Conv2d{outputs,        kernel,       options.stride, options.padding,
-                      options.groups, options.bias, options.init};
-}
-/// Adjacent windows of kernel x kernel pixels; plan::MaxPool2d has more options.
-inline plan::Layer max_pool(std::uint32_t kernel) {
-  return plan::MaxPool2d{kernel, kernel, 0};
-}
-inline plan::Layer avg_pool(std::uint32_t kernel) {
-  return plan::AvgPool2d{kernel, kernel, 0};
-}
-/// The mean of each channel's whole image.
-inline plan::Layer global_avg_pool() {
-  return plan::AvgPool2d{0, 1, 0};
-}
-inline plan::Layer batch_norm() {
-  return plan::BatchNorm{};
-}
-inline plan::Layer layer_norm() {
-  return plan::LayerNorm{};
-}
-inline plan::Layer relu() {
-  return plan::Relu{};
-}
-inline plan::Layer gelu() {
-  return plan::Gelu{};
-}
-/// Named tanh_layer because <cmath> has tanh.
-inline plan::Layer tanh_layer() {
-  return plan::Tanh{};
-}
-inline plan::Layer sigmoid_layer() {
-  return plan::Sigmoid{};
-}
-/// Zeroes each element with this probability in training.
-inline plan::Layer dropout(double probability = 0.5) {
-  return plan::Dropout{probability};
-}
-/// A learned row of `features` numbers for each token, 0 to vocabulary - 1.
-inline plan::Layer embedding(std::uint32_t vocabulary, std::uint32_t features) {
-  return plan::Embedding{vocabulary, features};
-}
-/// Position embeddings: a learned row for each position, added to the token's features.
-inline plan::Layer positions() {
-  return plan::Positions{};
-}
-/// Causal attention over queries, keys and values side by side, the output of linear(3 * features).
-inline plan::Layer attention(std::uint32_t heads) {
-  return plan::Attention{heads};
-}
-/// Logits by the table of the embedding before it (tied weights): the last layer of a text model.
-inline plan::Layer unembedding() {
-  return plan::Unembedding{};
-}
-/// body(x) + shortcut(x); without a shortcut, body(x) + x.
-inline plan::Layer residual(std::vector<plan::Layer> body, std::vector<plan::Layer> shortcut = {}) {
-  return plan::Residual{std::move(body), std::move(shortcut)};
-}
-inline plan::Layer flatten() {
-  return plan::Flatten{};
-}
-inline plan::Layer custom(std::string name, std::string arguments = "") {
-  return plan::CustomLayer{std::move(name), std::move(arguments)};
-}
-inline plan::Loss softmax_cross_entropy() {
-  return plan::Loss::softmax_cross_entropy;
-}
-inline plan::Loss mean_squared_error() {
-  return plan::Loss::mean_squared_error;
-}
-
-/// For targets in 0..1, or for two classes with one output.
-inline plan::Loss sigmoid_cross_entropy() {
-  return plan::Loss::sigmoid_cross_entropy;
 }
 
 // ---- optimizers and schedules ----
@@ -343,6 +255,10 @@ inline plan::DelayPolicy adaptive_delay_compensated(double lambda = 2, double de
 inline plan::DelayPolicy fed_async(double mixing = 0.6, double power = 0.5) {
   return plan::FedAsync{mixing, power};
 }
+/// Weights with this lag are too old: the worker computes its iteration again with newer ones.
+inline plan::DelayPolicy delay_threshold(double limit = 4) {
+  return plan::DelayThreshold{limit};
+}
 /// Momentum as if pushes came in the order of their pulls.
 inline plan::DelayPolicy ordered_momentum() {
   return plan::OrderedMomentum{};
@@ -358,6 +274,22 @@ inline plan::LocalSteps local_sgd(std::uint32_t steps) {
 /// The same, with Nesterov momentum on the shards (Douillard et al., "DiLoCo", 2023).
 inline plan::LocalSteps diloco(std::uint32_t steps, double rate = 0.7, double momentum = 0.9) {
   return {.count = steps, .outer = {.learning_rate = rate, .kind = plan::Nesterov{momentum}}};
+}
+
+// ---- split data ----
+
+/// Each worker has its own part of the training samples, drawn at random.
+inline plan::SplitData iid() {
+  return plan::IidSplit{};
+}
+/// The same, with shares of the classes from a Dirichlet distribution: the smaller alpha, the more
+/// the workers differ.
+inline plan::SplitData dirichlet(double alpha = 0.5) {
+  return plan::DirichletSplit{alpha};
+}
+/// The same, with samples of few labels.
+inline plan::SplitData by_label(std::uint32_t labels = 2) {
+  return plan::LabelSplit{labels};
 }
 
 // ---- stragglers and faults ----

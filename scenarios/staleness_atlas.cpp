@@ -94,6 +94,9 @@ const Method kMethods[] = {
      .delay = [](double) { return fed_async(); },
      .local = local_sgd(4),
      .whole_steps = true},
+    {.name = "asp, delay_threshold(2)",
+     .consistency = asp(),
+     .delay = [](double) { return delay_threshold(2); }},
 };
 
 /// The figures of a run.
@@ -380,9 +383,9 @@ int main(int argc, char** argv) {
                     "Compare consistency and delay policies, each with its best learning rate.");
   study::in_worlds(scenario)
       .description(
-          "21 ways of keeping eight workers together, with plain SGD and with momentum, in\n"
+          "22 ways of keeping eight workers together, with plain SGD and with momentum, in\n"
           "five simulated worlds. Each combination runs with five learning rates on one seed, and\n"
-          "with the best of them on three others: 1,640 runs of a 784-64-10 network on\n"
+          "with the best of them on three others: 1,720 runs of a 784-64-10 network on\n"
           "Fashion-MNIST, tested on 2,000 images. All times are virtual. An interrupted atlas\n"
           "continues in the same folder (--out). --epochs 0.2 gives a quick look.")
       .decides({"--staleness", "--balance", "--prefetch", "--no-prefetch", "--delay-policy",

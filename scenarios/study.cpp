@@ -64,6 +64,7 @@ Report::Report(const CommandLine& line)
     : name_(line.plan.name), folder_(line.options.folder), quiet_(line.options.quiet) {}
 
 Status Report::open(const std::string& continues) {
+  continues_ = !continues.empty() && !folder_.empty();
   const bool again = !continues.empty() && std::filesystem::exists(folder_ + '/' + continues);
   return folder_.empty() || again ? Status() : make_study_folder(folder_);
 }
@@ -88,6 +89,8 @@ void Report::write(const std::string& file, const std::string& content) {
 int Report::failed(const std::string& run, const Result& result) {
   std::cerr << name_ << ": " << run << ": " << (result.error.empty() ? "interrupted" : result.error)
             << '\n';
+  if (result.error.empty() && continues_)
+    std::cerr << name_ << ": continue with --out " << folder_ << '\n';
   if (printed_) end(" so far");
   return result.exit_code;
 }

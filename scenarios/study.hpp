@@ -65,6 +65,7 @@ class Report {
   std::string name_, folder_;
   bool quiet_;
   bool printed_ = false;
+  bool continues_ = false;          // in its folder, after an interruption
   std::vector<std::string> files_;  // besides the table
 };
 

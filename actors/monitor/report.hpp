@@ -15,6 +15,8 @@ namespace leeway {
 struct WorkerTotals {
   std::uint64_t iterations = 0;
   std::uint64_t samples = 0;
+  std::uint64_t outdated =
+      0;  // iterations computed again, because their weights had become too old
   Duration compute;
   Duration wait;                     // ready to compute, but without weights
   Duration wait_before, wait_after;  // of a stage: the share of `wait` for each neighbour
@@ -28,6 +30,7 @@ template <class Part>
 void add_work(WorkerTotals& totals, const Part& part) {
   totals.iterations += part.iterations;
   totals.samples += part.samples;
+  totals.outdated += part.outdated;
   totals.compute += part.compute;
   totals.wait += part.wait;
   totals.wait_before += part.wait_before;

@@ -22,8 +22,10 @@ const Interval* interval_of(const Job& job) {
 
 checkpoint::Supply describe(const SampleSupply& supply) {
   const SampleSupply::State& state = supply.state();
-  checkpoint::Supply out{
-      .fresh = state.fresh, .iterations = state.iterations_leased, .next_lease = state.next_lease};
+  checkpoint::Supply out{.fresh = supply.fresh(),
+                         .iterations = state.iterations_leased,
+                         .next_lease = state.next_lease};
+  if (supply.parts() > 1) out.fresh_of_parts = state.fresh;
   if (planted(Mutant::returned_not_stored)) return out;
   for (const auto& portion : state.returned)
     out.returned.push_back({portion.samples.epoch, portion.samples.begin, portion.samples.end});

@@ -1,14 +1,21 @@
 #include "actors/scheduler/lease_book.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <utility>
 
 #include "core/check.hpp"
 #include "core/mutant.hpp"
+#include "core/rng.hpp"
 #include "policies/consistency/consistency.hpp"
 
 namespace leeway {
+namespace {
+
+constexpr std::uint64_t kParticipation = 0x7061727469ull;  // stream of the draws
+
+}  // namespace
 
 std::optional<msg::Lease> LeaseBook::grant(WorkerId worker, Iteration next,
                                            const std::vector<WorkerId>& live) {
@@ -38,7 +45,8 @@ std::optional<msg::Lease> LeaseBook::lease_on_request(WorkerId worker, Iteration
                                                       const std::vector<WorkerId>& live) {
   const auto place = std::find(live.begin(), live.end(), worker) - live.begin();
   const std::uint32_t batch = batches(live).at(static_cast<std::size_t>(place));
-  auto portion = supply_.take(lease_size(batch, static_cast<std::int64_t>(live.size())));
+  auto portion = supply_.take(lease_size(batch, static_cast<std::int64_t>(live.size())),
+                              std::nullopt, parts_of(worker, parts_without(live)));
   if (portion.samples.count() == 0) return std::nullopt;
   const std::uint32_t largest = std::max(batch, portion.batch);
   return supply_.lease(std::move(portion), {next, batch, round_samples(live.size(), largest)});
@@ -47,7 +55,7 @@ std::optional<msg::Lease> LeaseBook::lease_on_request(WorkerId worker, Iteration
 std::int64_t LeaseBook::lease_size(std::int64_t batch, std::int64_t live) const {
   const std::int64_t usual = limits_.batch;
   std::int64_t count = std::max(limits_.lease_size * batch / usual, batch);
-  if (limits_.total_samples > 0) {
+  if (limits_.total_samples > 0 && limits_.parts.empty()) {
     // Smaller leases towards the end, so that no worker is left with a long one (guided
     // self-scheduling, Polychronopoulos and Kuck, IEEE Trans. Computers 1987).
     const std::int64_t two_rounds = 2 * usual * live;
@@ -64,6 +72,44 @@ std::int64_t LeaseBook::lease_size(std::int64_t batch, std::int64_t live) const 
   return count;
 }
 
+std::vector<std::uint32_t> LeaseBook::parts_of(WorkerId worker,
+                                               std::vector<std::uint32_t> without) const {
+  if (limits_.parts.empty()) return {0};
+  without.insert(without.begin(), worker.value() / limits_.part_workers);
+  return without;
+}
+
+std::vector<std::uint32_t> LeaseBook::parts_without(const std::vector<WorkerId>& live) const {
+  std::vector<std::uint32_t> parts;
+  if (limits_.parts.empty() || live.size() == supply_.parts()) return parts;
+  auto owner = live.begin();
+  for (std::uint32_t part = 0; part < supply_.parts(); ++part) {
+    const WorkerId lead(part * limits_.part_workers);
+    while (owner != live.end() && *owner < lead) ++owner;
+    if (owner == live.end() || *owner != lead) parts.push_back(part);
+  }
+  return parts;
+}
+
+std::vector<bool> LeaseBook::drawn(Iteration round, const std::vector<WorkerId>& live,
+                                   const std::vector<std::uint32_t>& without) const {
+  std::vector<bool> drawn(live.size(), limits_.participation >= 1);
+  if (limits_.participation >= 1) return drawn;
+  std::vector<std::size_t> able;  // workers for which there are samples
+  for (std::size_t i = 0; i < live.size(); ++i)
+    if (supply_.has_any(parts_of(live[i], without))) able.push_back(i);
+  Rng rng = Rng::stream(limits_.seed, kParticipation, static_cast<std::uint64_t>(round.value()));
+  rng.shuffle(std::span(able));
+  able.resize(std::min(able.size(), participants(live.size())));
+  for (const std::size_t i : able) drawn[i] = true;
+  return drawn;
+}
+
+std::size_t LeaseBook::participants(std::size_t live) const {
+  const auto share = std::ceil(limits_.participation * static_cast<double>(live) - 1e-9);
+  return std::max<std::size_t>(1, static_cast<std::size_t>(share));
+}
+
 bool LeaseBook::open_round(Iteration round, const std::vector<WorkerId>& live) {
   // Stragglers come last, so that a short round does not wait for them.
   std::vector<std::size_t> order(live.size());
@@ -72,28 +118,38 @@ bool LeaseBook::open_round(Iteration round, const std::vector<WorkerId>& live) {
                         [&](std::size_t i) { return !data_.stragglers.contains(live[i]); });
   // If the limit of iterations ends inside a round, the last workers have an empty share of it:
   // without that round, the limit could not be reached.
-  std::uint64_t with_samples = live.size();
-  if (limits_.total_iterations > 0)
-    with_samples = std::min(with_samples, supply_.iterations_left());
-  if (with_samples == 0) return false;
+  std::uint64_t left = limits_.total_iterations > 0 ? supply_.iterations_left() : live.size();
   const auto sizes = batches(live);
-  auto portion = supply_.take(sizes[order.front()]);
-  if (portion.samples.count() == 0) return false;
+  const auto without = parts_without(live);
+  const auto takes_part = drawn(round, live, without);
+  std::optional<Epoch> epoch;  // of all shares, unless workers have samples of their own
+  std::vector<SampleSupply::Portion> portions;
+  bool any = false;
+  for (const std::size_t i : order) {
+    const std::int64_t count = left > 0 && takes_part[i] ? sizes[i] : 0;
+    portions.push_back(supply_.take(count, epoch, parts_of(live[i], without)));
+    const SampleRange& samples = portions.back().samples;
+    if (samples.count() == 0) continue;
+    any = true;
+    --left;
+    if (limits_.parts.empty()) epoch = samples.epoch;
+  }
+  if (!any) return false;
   LW_CHECK(round >= data_.next_round, round, data_.next_round);
   data_.next_round = round + 1;
   if (limits_.spare > 0)
     data_.round_contributors[round] = round_contributors(live.size(), limits_.spare);
-  const Epoch epoch = portion.samples.epoch;
   std::vector<msg::Lease> shares;
-  std::uint32_t largest = 0;
+  std::uint32_t largest = 0, drawn_samples = 0;
   for (std::size_t i = 0; i < order.size(); ++i) {
-    const std::uint32_t batch = sizes[order[i]];
-    if (i > 0) portion = supply_.take(i < with_samples ? batch : 0, epoch);
-    shares.push_back(supply_.lease(std::move(portion), {round, batch, 0}));
+    const bool has_samples = portions[i].samples.count() > 0;
+    shares.push_back(supply_.lease(std::move(portions[i]), {round, sizes[order[i]], 0}));
     largest = std::max(largest, shares.back().batch);
+    drawn_samples += has_samples ? shares.back().batch : 0;
   }
+  const bool some = limits_.participation < 1;
   for (std::size_t i = 0; i < order.size(); ++i) {
-    shares[i].round_samples = round_samples(live.size(), largest);
+    shares[i].round_samples = some ? drawn_samples : round_samples(live.size(), largest);
     data_.shares[live[order[i]]].push_back(std::move(shares[i]));
   }
   return true;

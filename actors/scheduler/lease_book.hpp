@@ -47,6 +47,12 @@ class LeaseBook {
     std::uint32_t lease_size = 1;  // samples of a lease at most, for a worker that has the batch
     bool by_rounds = false;        // a lease is a worker's share of one round
     std::uint32_t spare = 0;       // by rounds: workers that a round does not wait for
+    /// Samples of the workers' own, as in SampleSupply::Limits: part p is that of the worker
+    /// p * part_workers.
+    std::vector<std::int64_t> parts;
+    std::uint32_t part_workers = 1;  // the stages of a pipeline
+    double participation = 1;        // by rounds: share of the workers that get samples
+    std::uint64_t seed = 0;          // of their draws
   };
   /// Without a balance, every worker has the batch.
   explicit LeaseBook(const Limits& limits, std::shared_ptr<Balance> balance = nullptr)
@@ -98,6 +104,10 @@ class LeaseBook {
   void resume(SampleSupply::State supply, Iteration first);
 
   bool anything_to_lease() const { return supply_.has_any(); }
+  /// The same for workers that do not take part, when the `live` workers do.
+  bool anything_for_others(const std::vector<WorkerId>& live) const {
+    return limits_.parts.empty() ? anything_to_lease() : supply_.has_any(parts_without(live));
+  }
   /// True if all iterations of the run's limit are leased or trained. False without a limit.
   bool at_last_iteration() const { return supply_.at_last_iteration(); }
   /// True when every sample of the run is trained.
@@ -118,8 +128,16 @@ class LeaseBook {
 
  private:
   SampleSupply::Limits supply_limits() const {
-    return {limits_.data_size, limits_.total_samples, limits_.total_iterations};
+    return {limits_.data_size, limits_.parts, limits_.total_samples, limits_.total_iterations};
   }
+  /// The parts of the data of which the worker gets samples: its own, then those without a worker.
+  std::vector<std::uint32_t> parts_of(WorkerId worker, std::vector<std::uint32_t> without) const;
+  /// The parts of workers that do not take part.
+  std::vector<std::uint32_t> parts_without(const std::vector<WorkerId>& live) const;
+  /// Whether each of the live workers gets samples in a round.
+  std::vector<bool> drawn(Iteration round, const std::vector<WorkerId>& live,
+                          const std::vector<std::uint32_t>& without) const;
+  std::size_t participants(std::size_t live) const;
   struct Grant {
     msg::Lease lease;
     std::int64_t trained = 0;  // samples from its begin

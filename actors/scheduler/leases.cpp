@@ -27,15 +27,20 @@ LeaseBook::Limits limits_of(const Job& job) {
   limits.lease_size = plan.lease_size > 0 ? plan.lease_size : iterations * limits.batch;
   limits.by_rounds = job.consistency->by_rounds();
   limits.spare = job.consistency->spare();
+  if (job.split) limits.parts = job.split->begins;
+  limits.part_workers = job.stages->count();
+  limits.participation = plan.participation;
+  limits.seed = plan.seed;
   return limits;
 }
 
 SampleSupply::State supply_of(const checkpoint::Supply& stored) {
-  SampleSupply::State state{.fresh = stored.fresh,
+  SampleSupply::State state{.fresh = stored.fresh_of_parts,
                             .samples_leased = static_cast<std::uint64_t>(stored.fresh),
                             .iterations_leased = stored.iterations,
                             .next_lease = stored.next_lease};
-  if (planted(Mutant::epochs_restart)) state.fresh = 0;
+  if (state.fresh.empty()) state.fresh = {stored.fresh};
+  if (planted(Mutant::epochs_restart)) state.fresh.clear();
   for (const auto& range : stored.returned) {
     state.returned.push_back({{range.epoch, range.begin, range.end}, {}});
     state.samples_leased -= static_cast<std::uint64_t>(range.end - range.begin);

@@ -26,6 +26,8 @@ class Leases {
   /// The first iteration of the member that no lease reaches; by rounds, that of all members.
   Iteration first_unleased(WorkerId lead) const;
 
+  /// Whether there are samples for idle members.
+  bool any_for_idle() const { return book_.anything_for_others(roster_.taking_part()); }
   /// Records the times and counts of the member since its last request.
   void measured(WorkerId lead, const msg::WantLease& want);
   /// Leases samples, reports that there are none, or keeps the request: under backup, samples may

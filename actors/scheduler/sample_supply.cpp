@@ -1,6 +1,7 @@
 #include "actors/scheduler/sample_supply.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "core/mutant.hpp"
@@ -15,25 +16,44 @@ std::uint64_t iterations_of(std::int64_t samples, std::uint32_t batch) {
 
 }  // namespace
 
-SampleSupply::Portion SampleSupply::take(std::int64_t count, std::optional<Epoch> only) {
-  if (!data_.returned.empty() && (!only || data_.returned.front().samples.epoch == *only)) {
-    Portion& left = data_.returned.front();
-    if (count > 0) count = std::max<std::int64_t>(count, left.batch);
-    Portion taken = left;
-    taken.samples.end = std::min(left.samples.end, left.samples.begin + count);
-    left.samples.begin = taken.samples.end;
-    if (left.samples.count() == 0) data_.returned.pop_front();
+SampleSupply::SampleSupply(Limits limits, State state)
+    : limits_(std::move(limits)), data_(std::move(state)) {
+  if (limits_.parts.empty()) limits_.parts = {0, limits_.data_size};
+  data_.fresh.resize(limits_.parts.size() - 1);
+}
+
+bool SampleSupply::may_take(const Portion& portion, std::span<const std::uint32_t> parts) const {
+  if (portion.is_partial() || parts.size() == data_.fresh.size()) return true;
+  const auto after = std::ranges::upper_bound(limits_.parts, portion.samples.begin);
+  const auto part = static_cast<std::uint32_t>(after - limits_.parts.begin() - 1);
+  return std::ranges::find(parts, part) != parts.end();
+}
+
+SampleSupply::Portion SampleSupply::take(std::int64_t count, std::optional<Epoch> only,
+                                         std::span<const std::uint32_t> parts) {
+  const auto left = std::ranges::find_if(
+      data_.returned, [&](const Portion& portion) { return may_take(portion, parts); });
+  if (left != data_.returned.end() && (!only || left->samples.epoch == *only)) {
+    if (count > 0) count = std::max<std::int64_t>(count, left->batch);
+    Portion taken = *left;
+    taken.samples.end = std::min(left->samples.end, left->samples.begin + count);
+    left->samples.begin = taken.samples.end;
+    if (left->samples.count() == 0) data_.returned.erase(left);
     return taken;
   }
-  const Epoch now = epoch();
-  const std::int64_t position = data_.fresh % limits_.data_size;
+  const auto has_fresh = [&](std::uint32_t part) { return fresh_left(part) > 0; };
+  const auto found = std::ranges::find_if(parts, has_fresh);
+  const std::uint32_t part = found == parts.end() ? parts.front() : *found;
+  const Epoch now(data_.fresh[part] / size_of(part));
+  const std::int64_t position = data_.fresh[part] % size_of(part);
   // Partial samples of another epoch come first: perhaps no iteration would be left for them.
   const bool partial_first = limits_.total_iterations > 0 && has_partial();
   if (only && (now != *only || partial_first)) return {{*only, 0, 0}, {}};
   const std::int64_t taken =
-      std::max<std::int64_t>(0, std::min({count, limits_.data_size - position, fresh_left()}));
-  data_.fresh += taken;
-  return {{now, position, position + taken}, {}};
+      std::max<std::int64_t>(0, std::min({count, size_of(part) - position, fresh_left(part)}));
+  data_.fresh[part] += taken;
+  const std::int64_t begin = limits_.parts[part] + position;
+  return {{now, begin, begin + taken}, {}};
 }
 
 msg::Lease SampleSupply::lease(Portion portion, const Terms& terms) {
@@ -73,12 +93,37 @@ bool SampleSupply::has_any() const {
   return !at_last_iteration() && (!data_.returned.empty() || fresh_left() > 0);
 }
 
+bool SampleSupply::has_any(std::span<const std::uint32_t> parts) const {
+  if (at_last_iteration()) return false;
+  return std::ranges::any_of(parts, [&](std::uint32_t part) { return fresh_left(part) > 0; }) ||
+         std::ranges::any_of(data_.returned,
+                             [&](const Portion& portion) { return may_take(portion, parts); });
+}
+
 bool SampleSupply::has_partial() const {
   return std::ranges::any_of(data_.returned, &Portion::is_partial);
 }
 
+std::int64_t SampleSupply::fresh_left(std::uint32_t part) const {
+  const std::int64_t total = limits_.total_samples, size = limits_.data_size;
+  if (total == 0) return size_of(part);
+  // Of the samples of all epochs, those before a position of the data.
+  const auto before = [&](std::int64_t position) {
+    return total / size * position + total % size * position / size;
+  };
+  return before(limits_.parts[part + 1]) - before(limits_.parts[part]) - data_.fresh[part];
+}
+
 std::int64_t SampleSupply::fresh_left() const {
-  return limits_.total_samples == 0 ? limits_.data_size : limits_.total_samples - data_.fresh;
+  std::int64_t left = 0;
+  // A resumed run may have fewer epochs than a part has begun.
+  for (std::uint32_t part = 0; part < parts(); ++part)
+    left += std::max<std::int64_t>(0, fresh_left(part));
+  return left;
+}
+
+std::int64_t SampleSupply::fresh() const {
+  return std::accumulate(data_.fresh.begin(), data_.fresh.end(), std::int64_t{0});
 }
 
 }  // namespace leeway

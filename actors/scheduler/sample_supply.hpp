@@ -1,6 +1,9 @@
 #pragma once
 // SampleSupply: the samples that are not leased, and the counts of leased samples and iterations.
 //
+// The data have one part, or one part for each worker (DataSplit). A request names the parts of
+// which it may get samples; partial samples may be of any part.
+//
 // Returned samples are leased first, then fresh ones in the order of each epoch's permutation.
 // Partial samples are leased before all others, and with a limit of iterations they take no more of
 // these than before. So a run does not end with samples that only some buckets have.
@@ -8,7 +11,9 @@
 #include <cstdint>
 #include <deque>
 #include <optional>
+#include <span>
 #include <utility>
+#include <vector>
 
 #include "actors/scheduler/partial_iterations.hpp"
 #include "core/ids.hpp"
@@ -28,7 +33,9 @@ struct SampleRange {
 class SampleSupply {
  public:
   struct Limits {
-    std::int64_t data_size = 0;          // samples of an epoch
+    std::int64_t data_size = 0;  // samples of an epoch
+    /// The first position of each part, then data_size; empty: there is one part.
+    std::vector<std::int64_t> parts;
     std::int64_t total_samples = 0;      // to train over the whole run; 0: no limit
     std::uint64_t total_iterations = 0;  // of all workers together; 0: no limit
   };
@@ -50,19 +57,21 @@ class SampleSupply {
 
   struct State {
     std::deque<Portion> returned;
-    std::int64_t fresh = 0;  // samples leased for the first time, over all epochs
+    std::vector<std::int64_t> fresh;  // by part: samples leased for the first time, in all epochs
     std::uint64_t samples_leased = 0;
     std::uint64_t iterations_leased = 0;
     std::uint64_t next_lease = 1;
   };
 
-  explicit SampleSupply(const Limits& limits) : limits_(limits) {}
+  explicit SampleSupply(Limits limits) : SampleSupply(std::move(limits), State()) {}
   /// Continues with the samples that are left in a state.
-  SampleSupply(const Limits& limits, State state) : limits_(limits), data_(std::move(state)) {}
+  SampleSupply(Limits limits, State state);
 
-  /// Up to `count` consecutive samples; of partial ones, up to their batch if that is larger. Empty
-  /// without samples, or if the next ones are not of the epoch `only`.
-  Portion take(std::int64_t count, std::optional<Epoch> only = std::nullopt);
+  /// Up to `count` consecutive samples of the first of these parts that has some; of partial ones,
+  /// up to their batch if that is larger. Empty without samples, or if the next ones are not of the
+  /// epoch `only`.
+  Portion take(std::int64_t count, std::optional<Epoch> only = std::nullopt,
+               std::span<const std::uint32_t> parts = kFirstPart);
   /// Makes and counts the lease of a portion. Its batch is at least that of the portion.
   msg::Lease lease(Portion portion, const Terms& terms);
   /// Takes back positions [begin, end) of a lease; the buckets of the list have their gradients.
@@ -74,12 +83,17 @@ class SampleSupply {
   }
 
   bool has_any() const;
+  /// The same for these parts.
+  bool has_any(std::span<const std::uint32_t> parts) const;
+  std::uint32_t parts() const { return static_cast<std::uint32_t>(data_.fresh.size()); }
   /// True if some buckets have the gradients of a returned sample.
   bool has_partial() const;
   /// Samples that were never leased; without a limit, those of one epoch.
   std::int64_t fresh_left() const;
-  /// The epoch of the next fresh sample.
-  Epoch epoch() const { return Epoch(data_.fresh / limits_.data_size); }
+  /// Samples that were leased for the first time.
+  std::int64_t fresh() const;
+  /// The epoch of the next fresh sample; of several parts, the mean.
+  Epoch epoch() const { return Epoch(fresh() / limits_.data_size); }
   std::uint64_t samples_leased() const { return data_.samples_leased; }
   /// Iterations that may still be leased, if there is a limit.
   std::uint64_t iterations_left() const {
@@ -92,6 +106,14 @@ class SampleSupply {
   const State& state() const { return data_; }
 
  private:
+  static constexpr std::uint32_t kFirstPart[] = {0};
+
+  std::int64_t size_of(std::uint32_t part) const {
+    return limits_.parts[part + 1] - limits_.parts[part];
+  }
+  std::int64_t fresh_left(std::uint32_t part) const;
+  bool may_take(const Portion& portion, std::span<const std::uint32_t> parts) const;
+
   Limits limits_;
   State data_;
 };

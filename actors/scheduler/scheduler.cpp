@@ -315,7 +315,7 @@ void Scheduler::start_ready(Outbox& out) {
 void Scheduler::samples_came_back(Outbox& out) {
   if (!run_.is_training()) return;
   for (const auto& [lead, want] : leases_.take_waiting()) lease(lead, want, out);
-  if (!leases_.book().anything_to_lease()) return;
+  if (!leases_.any_for_idle()) return;
   for (const WorkerId lead : roster_.in({State::idle}))
     if (!roster_.at(lead).leaving() && roster_.at(lead).barrier == 0) admission_.admit(lead, out);
 }

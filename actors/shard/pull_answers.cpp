@@ -7,10 +7,12 @@
 
 namespace leeway {
 
-void PullAnswers::begin(WorkerId worker, Iteration iteration,
+void PullAnswers::begin(WorkerId worker, const msg::Pull& pull,
                         std::span<const std::uint32_t> shard_buckets, Outbox& out) {
-  auto answer = std::make_shared<Answer>(
-      Answer{worker, clocks_.find(worker)->session, {iteration, {}}, shard_buckets.size()});
+  auto answer = std::make_shared<Answer>(Answer{worker,
+                                                clocks_.find(worker)->session,
+                                                {pull.iteration, {}, pull.number},
+                                                shard_buckets.size()});
   for (const std::uint32_t bucket : shard_buckets) {
     const auto take = [this, answer](const std::vector<BlockState>& states) {
       for (const auto& state : states) {
@@ -20,8 +22,8 @@ void PullAnswers::begin(WorkerId worker, Iteration iteration,
       }
       if (--answer->missing == 0) complete_.push_back(answer);
     };
-    buckets_.enqueue(bucket,
-                     ParameterBucket::Capture{take, ParameterBucket::Reader{worker, iteration}});
+    buckets_.enqueue(
+        bucket, ParameterBucket::Capture{take, ParameterBucket::Reader{worker, pull.iteration}});
   }
   for (const std::uint32_t bucket : shard_buckets) buckets_.run(bucket, out);
   send_complete(out);

@@ -23,7 +23,7 @@ class PullAnswers {
       : job_(std::move(job)), buckets_(buckets), clocks_(clocks), report_(report) {}
 
   /// Captures the buckets for a worker that is admitted, and sends the answer if it is complete.
-  void begin(WorkerId worker, Iteration iteration, std::span<const std::uint32_t> shard_buckets,
+  void begin(WorkerId worker, const msg::Pull& pull, std::span<const std::uint32_t> shard_buckets,
              Outbox& out);
   /// Sends the complete answers, except to evicted sessions.
   void send_complete(Outbox& out);

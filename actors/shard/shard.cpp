@@ -20,6 +20,11 @@ std::unique_ptr<RoundNorms> make_norms(const Job& job, ShardId id) {
   return std::make_unique<RoundNorms>(id, job.plan.shards, job.shard_settings.clip_norm);
 }
 
+std::unique_ptr<OpenPulls> make_open_pulls(const Job& job, ShardId id) {
+  const auto limit = job.delay_policy ? job.delay_policy->lag_limit() : std::nullopt;
+  return limit && id == ShardId(0) ? std::make_unique<OpenPulls>(*limit) : nullptr;
+}
+
 }  // namespace
 
 Shard::Shard(std::shared_ptr<const Job> job, ShardId id, FirstState first)
@@ -32,6 +37,7 @@ Shard::Shard(std::shared_ptr<const Job> job, ShardId id, FirstState first)
       snapshots_(job_, id_, buckets_, clocks_, scheduler_, monitor_),
       acknowledgements_(clocks_),
       norms_(make_norms(*job_, id_)),
+      open_pulls_(make_open_pulls(*job_, id_)),
       updates_(buckets_, snapshots_, acknowledgements_, norms_.get()),
       apply_(make_apply_policy(*job_->consistency, id_, clocks_, tied_, updates_, scheduler_)) {
   report_.lags.assign(limits::kLagBins, 0);
@@ -57,6 +63,9 @@ void Shard::on_timer(TimerToken, Outbox& out) {
 void Shard::on_link(Address peer, Outbox& out) {
   if (peer == kScheduler) scheduler_.send_again(out);
   if (peer == kMonitor) monitor_.send_again(out);
+  if (open_pulls_ && peer.kind == RoleKind::worker)
+    for (const OpenPulls::Pull& pull : open_pulls_->outdated(WorkerId(peer.index)))
+      send_outdated(pull, out);
 }
 
 void Shard::on_part(Work& work, int part, Outbox& out) {
@@ -160,11 +169,12 @@ void Shard::handle(Address from, const Envelope& envelope, const msg::Pull& pull
 
 void Shard::answer(const ParkedPull& pull, Outbox& out) {
   gate_.answered(pull.pull.iteration);
+  if (open_pulls_) open_pulls_->answered({pull.worker, pull.pull.iteration});
   out.emit(event::PullAnswered{.worker = pull.worker,
                                .iteration = pull.pull.iteration,
                                .min_clock = clocks_.min_clock(),
                                .clock = clocks_.find(pull.worker)->clock});
-  answers_.begin(pull.worker, pull.pull.iteration, share_of(pull.worker).shard_buckets, out);
+  answers_.begin(pull.worker, pull.pull, share_of(pull.worker).shard_buckets, out);
 }
 
 void Shard::release_pulls(std::optional<WorkerId> mover, Outbox& out) {
@@ -219,8 +229,11 @@ void Shard::handle(Address from, const Envelope& envelope, msg::Push& push, Outb
   switch (clocks_.accept(worker, push.iteration, push.bucket, push.bucket_count)) {
     case ClockTable::Verdict::accepted:
       acknowledgements_.expect(contribution);
-      if (const auto mover = apply_->take(std::move(contribution), out))
+      if (open_pulls_) open_pulls_->pushed({worker, push.iteration});
+      if (const auto mover = apply_->take(std::move(contribution), out)) {
+        count_progress(push.weight, out);
         clocks_changed(*mover, out);
+      }
       return;
     case ClockTable::Verdict::gap:
       return refuse(from, envelope.session, msg::Refused::Reason::gap, push.iteration,
@@ -231,6 +244,22 @@ void Shard::handle(Address from, const Envelope& envelope, msg::Push& push, Outb
       if (!acknowledgements_.is_expected(contribution) || planted(Mutant::acknowledged_too_early))
         acknowledgements_.repeated(contribution, out);
   }
+}
+
+void Shard::count_progress(double weight, Outbox& out) {
+  if (!open_pulls_) return;
+  const bool counts_updates = job_->plan.optimizer.whole_steps;
+  open_pulls_->advance(counts_updates && weight > 0 ? 1 : weight);
+  // A snapshot waits for the iterations of all workers.
+  if (snapshots_.is_pending()) return;
+  for (const OpenPulls::Pull& pull : open_pulls_->take_outdated()) send_outdated(pull, out);
+}
+
+void Shard::send_outdated(const OpenPulls::Pull& pull, Outbox& out) {
+  const Session session = clocks_.find(pull.worker)->session;
+  if (!clocks_.may_push(pull.worker, session)) return;
+  out.send(address_of(pull.worker),
+           encode({.session = session, .body = msg::Outdated{pull.iteration}}));
 }
 
 void Shard::clocks_changed(WorkerId mover, Outbox& out) {

@@ -19,6 +19,7 @@
 #include "actors/shard/apply_policy.hpp"
 #include "actors/shard/bucket_queues.hpp"
 #include "actors/shard/clock_table.hpp"
+#include "actors/shard/open_pulls.hpp"
 #include "actors/shard/pull_answers.hpp"
 #include "actors/shard/pull_gate.hpp"
 #include "actors/shard/round_norms.hpp"
@@ -69,6 +70,9 @@ class Shard final : public ReplicatedRole {
   Status validate(WorkerId worker, const msg::Push& push) const;
   void answer(const ParkedPull& pull, Outbox& out);
   void release_pulls(std::optional<WorkerId> mover, Outbox& out);
+  /// A whole iteration of this weight has been pushed: notifies the workers of outdated pulls.
+  void count_progress(double weight, Outbox& out);
+  void send_outdated(const OpenPulls::Pull& pull, Outbox& out);
   /// Call when `mover` may have moved clocks.
   void clocks_changed(WorkerId mover, Outbox& out);
   /// Runs the updates whose scale is known.
@@ -93,7 +97,8 @@ class Shard final : public ReplicatedRole {
   PullAnswers answers_;
   Snapshots snapshots_;
   Acknowledgements acknowledgements_;
-  std::unique_ptr<RoundNorms> norms_;  // null: no limit
+  std::unique_ptr<RoundNorms> norms_;      // null: no limit
+  std::unique_ptr<OpenPulls> open_pulls_;  // null: no limit, or not shard 0
   Updates updates_;
   std::unique_ptr<ApplyPolicy> apply_;
   bool finishing_ = false;

@@ -59,6 +59,7 @@ void Shard::handle(const msg::Remove& remove, Outbox& out) {
   clocks_.remove(remove.worker);
   gate_.withdraw(remove.worker);
   buckets_.forget(remove.worker, out);
+  if (open_pulls_) open_pulls_->forget(remove.worker);
   out.emit(event::Removed{remove.worker});
   apply_->release(remove.worker, out);
   clocks_changed(remove.worker, out);

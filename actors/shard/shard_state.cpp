@@ -21,6 +21,7 @@ Message Shard::save() const {
   if (!planted(Mutant::rounds_not_seeded)) state.rounds = apply_->save();
   state.expected = acknowledgements_.save();
   if (norms_) state.norms = norms_->save();
+  if (open_pulls_) state.open_pulls = open_pulls_->save();
   state.scheduler = scheduler_.save();
   state.monitor = monitor_.save();
   state.report = report_;
@@ -45,6 +46,7 @@ Status Shard::restore(const Message& message) {
   apply_->restore(state->rounds);
   acknowledgements_.restore(state->expected);
   if (norms_) norms_->restore(state->norms);
+  if (open_pulls_) open_pulls_->restore(state->open_pulls);
   scheduler_.restore(state->scheduler);
   monitor_.restore(state->monitor);
   report_ = state->report;

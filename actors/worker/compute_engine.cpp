@@ -37,8 +37,7 @@ std::shared_ptr<MicroBatch> make_micro_batch(const Job& job, const LeasedIterati
   if (job.cost_only) {
     made->samples.assign(static_cast<std::size_t>(end - first), 0);  // only their number matters
   } else {
-    const auto order = job.orders->of(made->epoch);
-    made->samples.assign(order->begin() + first, order->begin() + end);
+    made->samples = job.orders->samples(made->epoch, first, end);
   }
   made->weights = std::move(weights);
   made->pulled = pulled;

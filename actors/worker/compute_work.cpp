@@ -77,6 +77,7 @@ std::int64_t ComputeWork::flops_of(const Operation& op) const {
 }
 
 Cost ComputeWork::cost(int part) const {
+  if (cancelled_) return {};
   std::int64_t flops = 0, floats = 0;
   for (const Operation& op : task_.operations) {
     flops += flops_of(op);
@@ -102,6 +103,7 @@ std::int64_t ComputeWork::encoding_bytes(int part) const {
 // ---- computing ----
 
 void ComputeWork::run(int part) {
+  if (cancelled_) return abandon(part);
   if (job_->cost_only) return pretend(part);
   try {
     compute(part);
@@ -109,6 +111,14 @@ void ComputeWork::run(int part) {
     engine_->on_->drain();  // the device can still use the blobs that unwinding returns
     throw;
   }
+}
+
+void ComputeWork::abandon(int part) {
+  const Operation& op = last();
+  if (part + 1 < parts() || !began_ || job_->cost_only) return;
+  engine_->chunk(op.chunk).pass.release(*op.micro_batch->stash);
+  engine_->on_->wait_mark();  // a GPU can still read the gathered samples
+  op.micro_batch->gathered.reset();
 }
 
 void ComputeWork::pretend(int part) {
@@ -124,6 +134,7 @@ void ComputeWork::pretend(int part) {
 }
 
 void ComputeWork::compute(int part) {
+  began_ = true;
   for (Operation& op : task_.operations) {
     const bool is_last_operation = &op == &task_.operations.back();
     if (!diverged_layer_.empty()) return;

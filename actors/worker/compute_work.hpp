@@ -5,6 +5,7 @@
 // If the last operation is the backward that completes an iteration, each part ends with a layer
 // whose gradients are complete; all earlier operations belong to the first part. If the norm of a
 // push is limited, there is one part.
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -43,6 +44,7 @@ class ComputeWork final : public IterationWork {
   Cost cost(int part) const override;
   bool continues_iteration() const override { return !task_.opens; }
   void run(int part) override;
+  void cancel() override { cancelled_ = true; }
 
   const Task& task() const { return task_; }
   const Operation& last() const { return task_.operations.back(); }
@@ -72,6 +74,8 @@ class ComputeWork final : public IterationWork {
   std::int64_t flops_of(const Operation& op) const;
   /// Memory traffic that takes as long as the encoding of the gradients of a part.
   std::int64_t encoding_bytes(int part) const;
+  /// A part of a cancelled work: the last one releases the activations.
+  void abandon(int part);
   void pretend(int part);
   void compute(int part);
   void forward(Operation& op);
@@ -90,6 +94,8 @@ class ComputeWork final : public IterationWork {
   Task task_;
   std::vector<int> layers_;  // per part: the layer that it completes, if backward is divided
   std::int64_t loss_samples_ = 0;
+  std::atomic<bool> cancelled_{false};  // set by the role, read while a part runs
+  bool began_ = false;
   bool summing_ = false;  // gradients of the iteration have been added
   Blob output_;
   PassResult result_;

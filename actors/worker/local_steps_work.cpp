@@ -69,11 +69,20 @@ void LocalStepsWork::run(int part) {
   }
   std::vector<Blob> gradients = computed(part);
   if (job_->cost_only || !diverged_layer_.empty()) return;
-  const double samples =
-      static_cast<double>(leased_.epoch.value()) * static_cast<double>(job_->data.train->size()) +
-      static_cast<double>(samples_of(part).begin);
-  optimizer_->step(engine_->executor(), weights_, std::move(gradients), samples);
+  optimizer_->step(engine_->executor(), weights_, std::move(gradients),
+                   progress_at(samples_of(part).begin));
   if (part + 1 == parts()) finish();
+}
+
+double LocalStepsWork::progress_at(std::int64_t position) const {
+  const auto size = static_cast<double>(job_->data.train->size());
+  auto samples = static_cast<double>(position);
+  if (job_->split) {  // the share of the part
+    const std::uint32_t part = job_->split->part_of(position);
+    samples = (samples - static_cast<double>(job_->split->begins[part])) * size /
+              static_cast<double>(job_->split->size_of(part));
+  }
+  return static_cast<double>(leased_.epoch.value()) * size + samples;
 }
 
 std::vector<Blob> LocalStepsWork::computed(int step) {

@@ -40,6 +40,9 @@ class LocalStepsWork final : public IterationWork {
   LeasedIteration samples_of(int step) const;
   /// The computation of a step's gradient on these weights.
   ComputeWork gradient_of(int step, std::vector<Blob> weights) const;
+  /// The samples that the run has trained at this position of the lease's epoch, for the lr
+  /// schedule.
+  double progress_at(std::int64_t position) const;
   std::vector<Blob> computed(int step);
   /// Replaces the weights after the last step by the pseudo-gradient.
   void finish();

@@ -25,7 +25,7 @@ void ParameterClient::send(Address to, Body body, Outbox& out) const {
 
 void ParameterClient::pull(Iteration iteration, Clock own_clock, Outbox& out) {
   auto& incoming = incoming_[iteration];
-  incoming.pull = msg::Pull{iteration, own_clock, DType::f32};
+  incoming.pull = msg::Pull{iteration, own_clock, DType::f32, ++pulls_};
   incoming.arrived.assign(job_->layout->shards(), true);  // except those asked below
   incoming.missing = share().shards.size();
   incoming.weights.blobs.resize(job_->layout->blocks().size());
@@ -38,6 +38,13 @@ void ParameterClient::pull(Iteration iteration, Clock own_clock, Outbox& out) {
 
 PulledWeights ParameterClient::take(Iteration iteration) {
   return std::move(incoming_.extract(iteration).mapped().weights);
+}
+
+void ParameterClient::outdate(Iteration iteration) {
+  const auto found = incoming_.find(iteration);
+  if (found == incoming_.end()) return;
+  found->second.outdated = true;
+  if (found->second.missing == 0) incoming_.erase(found);
 }
 
 void ParameterClient::forget_below(Iteration iteration) {
@@ -63,6 +70,7 @@ Expected<bool> ParameterClient::take_in(Address from, msg::Weights& weights) {
   if (from.kind != RoleKind::shard || from.index >= job_->layout->shards())
     return Error{concat("weights of ", from, ", which is not a shard of this run")};
   auto& incoming = found->second;
+  if (weights.number != incoming.pull.number) return false;  // of an earlier pull
   if (incoming.arrived[from.index]) return false;
   const auto& expected = share().at[from.index].blocks;
   if (weights.blocks.size() != expected.size()) return Error{"weights of another placement"};
@@ -85,7 +93,9 @@ Expected<bool> ParameterClient::take_in(Address from, msg::Weights& weights) {
         block.version + (planted(Mutant::gradient_of_other_weights) ? 1 : 0);
   }
   incoming.arrived[from.index] = true;
-  return --incoming.missing == 0;
+  if (--incoming.missing > 0) return false;
+  if (incoming.outdated) incoming_.erase(found);
+  return true;
 }
 
 // ---- pushes ----

@@ -50,6 +50,8 @@ class ParameterClient {
   PulledWeights take(Iteration iteration);
   void forget_below(Iteration iteration);
   void forget(Iteration iteration) { incoming_.erase(iteration); }
+  /// The weights for this iteration are too old: forgets the pull once all shards have answered it.
+  void outdate(Iteration iteration);
   /// Handles an answer; true if it completes its pull. The error names the mismatch.
   Expected<bool> take_in(Address from, msg::Weights& weights);
 
@@ -82,6 +84,7 @@ class ParameterClient {
     std::vector<bool> arrived;  // by shard
     std::size_t missing = 0;
     PulledWeights weights;
+    bool outdated = false;
   };
   /// A push without an acknowledgement.
   struct Unacknowledged {
@@ -105,6 +108,7 @@ class ParameterClient {
   Session session_;
   PushEncoder encoder_;
   std::map<Iteration, Incoming> incoming_;
+  std::uint32_t pulls_ = 0;
   std::vector<std::vector<Unacknowledged>> unacknowledged_;  // by shard, in order
 };
 

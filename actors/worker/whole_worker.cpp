@@ -1,6 +1,7 @@
 #include "actors/worker/whole_worker.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace leeway {
 
@@ -8,13 +9,18 @@ namespace leeway {
 
 void WholeWorker::started(const msg::Start& start, Outbox& out) {
   next_ = start.iteration;
+  repeated_.reset();
   waiting_since_ = out.now();
 }
 
 bool WholeWorker::take(Address from, Envelope& envelope, Outbox& out) {
-  const auto* dropped = std::get_if<msg::PushDropped>(&envelope.body);
-  if (!dropped) return false;
-  handle(from, *dropped, out);
+  if (const auto* dropped = std::get_if<msg::PushDropped>(&envelope.body)) {
+    handle(from, *dropped, out);
+  } else if (const auto* outdated = std::get_if<msg::Outdated>(&envelope.body)) {
+    handle(from, *outdated, out);
+  } else {
+    return false;
+  }
   return true;
 }
 
@@ -30,6 +36,24 @@ void WholeWorker::handle(Address from, const msg::PushDropped& dropped, Outbox& 
   advance(out);
 }
 
+void WholeWorker::handle(Address from, const msg::Outdated& outdated, Outbox& out) {
+  if (from != address_of(ShardId(0)) || !job_->delay_policy || !job_->delay_policy->lag_limit())
+    return refuse_malformed(from, outdated.iteration, "no weights become too old here", out);
+  if (state_ != State::running || stopping_) return;
+  if (is_iterating() && pushed_.iteration == outdated.iteration) {
+    if (has_pushed_any_ || dropped_) return;
+    dropped_ = true;
+    discard_work();
+    repeated_ = leased_;
+    next_ = pushed_.iteration;
+    ++report_.outdated;
+    parameters_.outdate(next_ + 1);  // a prefetch, which is as old
+  } else {
+    parameters_.outdate(outdated.iteration);
+  }
+  advance(out);
+}
+
 Clock WholeWorker::acknowledged() const {
   const Iteration pushed = is_iterating() ? pushed_.iteration : next_;
   return parameters_.acknowledged(Clock(pushed.value()));
@@ -38,7 +62,8 @@ Clock WholeWorker::acknowledged() const {
 // ---- the iteration ----
 
 void WholeWorker::pull_next(Outbox& out) {
-  if (parameters_.asked(next_) || (is_iterating() && !job_->plan.prefetch)) return;
+  const bool prefetches = job_->plan.prefetch && !dropped_;
+  if (parameters_.asked(next_) || (is_iterating() && !prefetches)) return;
   const Iteration pushed = is_iterating() ? pushed_.iteration : next_;
   parameters_.pull(next_, Clock(pushed.value()), out);
 }
@@ -48,16 +73,17 @@ LeasedIteration WholeWorker::begin_next(Outbox& out) {
   const Duration waited = out.now() - waiting_since_;
   report_.wait += waited;
   spent_.waited += waited;
-  LeasedIteration leased = leases_.take();
-  report_.epoch = leased.epoch;
-  out.emit(event::StepStarted{id_, iteration, leased.samples(), waited});
+  leased_ = repeated_ ? *std::exchange(repeated_, std::nullopt) : leases_.take();
+  report_.epoch = leased_.epoch;
+  out.emit(event::StepStarted{id_, iteration, leased_.samples(), waited});
   fail_if_planned<plan::Throws>(iteration, "throws");
   next_ = iteration + 1;
   computing_since_ = out.now();
-  pushed_ = {iteration, leased.weight(), static_cast<std::uint32_t>(leased.samples()),
-             leased.applied};
+  pushed_ = {iteration, leased_.weight(), static_cast<std::uint32_t>(leased_.samples()),
+             leased_.applied};
   if (job_->local_optimizer) pushed_.kind = msg::Push::Kind::delta;
-  return leased;
+  has_pushed_any_ = false;
+  return leased_;
 }
 
 void WholeWorker::count_iteration(Iteration iteration, std::int64_t samples, Outbox& out) {

@@ -2,7 +2,10 @@
 // WholeWorker: a participant that trains the whole model, one iteration at a time: the common base
 // of Worker, which computes it, and UserWorker, for which a program does.
 //
-// A round that closes without its push makes it skip iterations.
+// A round that closes without its push makes it skip iterations. Under delay_threshold, it computes
+// an iteration again whose weights have become too old.
+#include <optional>
+
 #include "actors/worker/participant.hpp"
 
 namespace leeway {
@@ -13,6 +16,8 @@ class WholeWorker : public Participant {
 
   /// Whether an iteration is being computed: pushed_.iteration.
   virtual bool is_iterating() const = 0;
+  /// The iteration is not pushed, so its computation may end early.
+  virtual void discard_work() {}
 
   void started(const msg::Start& start, Outbox& out) override;
   Clock acknowledged() const final;
@@ -27,13 +32,17 @@ class WholeWorker : public Participant {
   /// The iteration is over. `samples`: 0 if it had none, or is dropped.
   void count_iteration(Iteration iteration, std::int64_t samples, Outbox& out);
 
-  Iteration next_;          // to begin
-  PushedIteration pushed_;  // the latest that has begun
-  bool dropped_ = false;    // its round is closed, so its gradients are not pushed
+  Iteration next_;               // to begin
+  PushedIteration pushed_;       // the latest that has begun
+  bool has_pushed_any_ = false;  // of its buckets
+  bool dropped_ = false;         // its gradients are not pushed: see PushDropped and Outdated
 
  private:
   void handle(Address from, const msg::PushDropped& dropped, Outbox& out);
+  void handle(Address from, const msg::Outdated& outdated, Outbox& out);
 
+  LeasedIteration leased_;                   // of the latest iteration that has begun
+  std::optional<LeasedIteration> repeated_;  // of the next iteration, if it begins again
   Instant waiting_since_;
   Instant computing_since_;
 };

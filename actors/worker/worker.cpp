@@ -65,7 +65,7 @@ void Worker::advance(Outbox& out) {
 
 void Worker::stop_if_done(Outbox& out) {
   if ((work_ && !dropped_) || !parameters_.all_acknowledged()) return;
-  if (work_) {  // no one needs the dropped iteration, so the worker does not wait for its end
+  if (work_) {  // no push follows, so the worker does not wait for the end of the iteration
     out.emit(event::StepFinished{id_, pushed_.iteration, 0});
     work_.reset();
   }
@@ -124,6 +124,7 @@ void Worker::on_part(Work& work, int part, Outbox& out) {
 void Worker::push_layers(int part, Outbox& out) {
   if (job_->clips_pushes()) pushed_.scale = job_->clip_scale_of(work_->squares());
   for (const int layer : work_->layers_of(part)) {
+    has_pushed_any_ = true;
     parameters_.push_layer(
         pushed_, layer, work_->versions(), [&](BlockId id) { return work_->take_gradient(id); },
         out);

@@ -29,6 +29,7 @@ class Worker final : public WholeWorker {
   void advance(Outbox& out) override;
   void forget() override;
   bool is_iterating() const override { return work_ != nullptr; }
+  void discard_work() override { work_->cancel(); }
 
   void stop_if_done(Outbox& out);
   void start_iteration(Outbox& out);

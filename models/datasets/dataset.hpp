@@ -22,6 +22,8 @@ class Dataset {
 
   /// Samples, numbered from 0.
   virtual std::int64_t size() const = 0;
+  /// False for a description of data that are elsewhere, which cannot be gathered.
+  virtual bool has_contents() const { return true; }
   /// Shape of one sample, for example 1x28x28.
   virtual Shape sample_shape() const = 0;
   /// Classes of the labels 0..classes()-1, or 0 if the data has numeric targets.

@@ -8,6 +8,7 @@
 #include "policies/consistency/consistency.hpp"
 #include "policies/delay/delay_adaptive.hpp"
 #include "policies/delay/delay_compensated.hpp"
+#include "policies/delay/delay_threshold.hpp"
 #include "policies/delay/fed_async.hpp"
 #include "policies/delay/gap_aware.hpp"
 #include "policies/delay/lag_scaled.hpp"
@@ -39,7 +40,22 @@ struct DelayPolicyMaker {
     const auto* momentum = std::get_if<plan::Momentum>(&optimizer.kind);
     return std::make_unique<OrderedMomentum>(momentum ? momentum->factor : 0);
   }
+  std::unique_ptr<DelayPolicy> operator()(const plan::DelayThreshold& spec) const {
+    return std::make_unique<DelayThreshold>(spec);
+  }
 };
+
+/// The reason why a plan cannot have this limit of lags, and the remedy; empty: it can.
+std::string refusal_of_limit(const Plan& plan, double limit) {
+  if (plan.pipeline.stages > 1)
+    return "a stage cannot compute an iteration again that other stages have seen; give --stages 1";
+  if (!plan.prefetch) return "";
+  // The worker's own push comes between a prefetch and its push.
+  const double own = plan.optimizer.whole_steps ? 1 : 1.0 / plan.workers;
+  if (limit > own) return "";
+  return concat("a worker's own push makes its prefetched weights as old as ", limit,
+                "; give more than ", own, ", or --no-prefetch");
+}
 
 }  // namespace
 
@@ -74,6 +90,10 @@ Status check_delay_policy(const Plan& plan) {
     return refused(
         "it predicts gradients, and workers push the difference of weights; give --local-steps 0, "
         "or another --delay-policy");
+  if (const auto limit = policy->lag_limit()) {
+    const std::string why = refusal_of_limit(plan, *limit);
+    return why.empty() ? Status() : refused(why);
+  }
   if (std::holds_alternative<plan::Muon>(optimizer.kind))
     return refused(
         "muon takes steps of whole matrices, which it cannot change; give another --optimizer, or "

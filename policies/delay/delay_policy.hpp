@@ -27,6 +27,9 @@ class DelayPolicy {
   /// The reason why the policy does not work with this optimizer, and the remedy; empty: it works.
   /// Not called for sum, assign and updaters, which take no steps.
   virtual std::string_view refusal(const plan::Optimizer& /*optimizer*/) const { return {}; }
+  /// The smallest lag that is too old: the worker computes the iteration again with newer weights;
+  /// nullopt: none is.
+  virtual std::optional<double> lag_limit() const { return std::nullopt; }
   /// Whether a correction compares the present weights with those of the pull.
   virtual bool compares_weights() const { return false; }
   /// Number of the policy's state arrays, which follow those of the optimizer. Never negative.

@@ -9,6 +9,7 @@
 #include "plan/fault_queries.hpp"
 #include "plan/settings.hpp"
 #include "runtime/flags/option.hpp"
+#include "runtime/flags/split_text.hpp"
 #include "runtime/flags/values.hpp"
 #include "sim/world.hpp"
 
@@ -111,6 +112,8 @@ void add_actor_flags(CLI::App& app, Flags& flags, const Plan& plan) {
   actors.setting("compress", flags.compress, text_of(plan.compress));
   actors.add_flag("--prefetch", flags.prefetch, plan::help_of_flag(plan::setting("prefetch")));
   actors.add_flag("--no-prefetch", flags.no_prefetch, "Pull when the weights are needed");
+  actors.setting("split_data", flags.split_data, text_of(plan.split_data));
+  actors.setting("participation", flags.participation, plan.participation);
   actors.setting("lease_size", flags.lease_size, plan.lease_size);
   actors.setting("device", flags.device, plan.device);
   actors.list_setting("stragglers", flags.slow);
@@ -313,6 +316,12 @@ Status apply_policies(const Flags& flags, Plan& plan) {
     if (!policy) return policy.error();
     plan.delay_policy = *policy;
   }
+  if (flags.split_data) {
+    auto split = parse_split_data(*flags.split_data);
+    if (!split) return split.error();
+    plan.split_data = *split;
+  }
+  take(plan.participation, flags.participation);
   if (flags.compress) {
     auto compression = parse_compression(*flags.compress, plan.compress);
     if (!compression) return compression.error();

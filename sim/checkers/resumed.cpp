@@ -48,17 +48,25 @@ void insert_resumed(const Job& job, SampleSet& samples) {
   std::sort(returned.begin(), returned.end(), [](const auto& one, const auto& other) {
     return std::pair(one.epoch, one.begin) < std::pair(other.epoch, other.begin);
   });
-  auto next = returned.begin();
-  for (std::int64_t first = 0; first < supply.fresh; first += size) {
-    const Epoch epoch(first / size);
-    const std::int64_t end = std::min(size, supply.fresh - first);
-    std::int64_t begin = 0;
-    for (; next != returned.end() && next->epoch == epoch; ++next) {
-      if (begin < next->begin) samples.insert(epoch, begin, next->begin);
-      begin = std::max(begin, next->end);
+  // Trained of a part: all fresh samples but the returned ones.
+  const auto insert_part = [&](std::int64_t part_begin, std::int64_t part_size,
+                               std::int64_t fresh) {
+    for (std::int64_t first = 0; first < fresh; first += part_size) {
+      const Epoch epoch(first / part_size);
+      const std::int64_t end = part_begin + std::min(part_size, fresh - first);
+      std::int64_t begin = part_begin;
+      for (const auto& range : returned) {
+        if (range.epoch != epoch || range.end <= begin || range.begin >= end) continue;
+        if (begin < range.begin) samples.insert(epoch, begin, range.begin);
+        begin = range.end;
+      }
+      if (begin < end) samples.insert(epoch, begin, end);
     }
-    if (begin < end) samples.insert(epoch, begin, end);
-  }
+  };
+  if (supply.fresh_of_parts.empty()) return insert_part(0, size, supply.fresh);
+  const auto& begins = job.split->begins;
+  for (std::size_t part = 0; part < supply.fresh_of_parts.size(); ++part)
+    insert_part(begins[part], begins[part + 1] - begins[part], supply.fresh_of_parts[part]);
 }
 
 std::vector<float> first_values(const Job& job, int parameter) {

@@ -52,9 +52,11 @@ void WeightsChecker::on_delivered(Instant, const Letter& letter) {
     auto& pulled = pulled_.at(letter.from(), WorkerId(letter.to().index))[letter.open()->session];
     if (weights->iteration < pulled.from) return;  // a repeat
     const auto [versions, fresh] = pulled.versions.try_emplace(weights->iteration);
-    if (!fresh) return;  // the worker uses the first answer
+    // The worker uses the first answer to its newest pull.
+    if (!fresh && weights->number <= versions->second.pull) return;
+    versions->second = {weights->number, {}};
     for (const auto& block : weights->blocks)
-      versions->second.emplace_back(block.block, block.version);
+      versions->second.of.emplace_back(block.block, block.version);
   } else if (letter.to().kind == RoleKind::shard && letter.from().kind == RoleKind::worker) {
     const auto* push = letter.as<msg::Push>();
     if (push && push->kind != msg::Push::Kind::empty) check_push(letter, *push);
@@ -80,7 +82,7 @@ void WeightsChecker::check_push(const Letter& letter, const msg::Push& push) {
 bool WeightsChecker::Pulled::has(Iteration iteration, bool or_later,
                                  std::pair<BlockId, Version> of) const {
   for (auto pull = versions.lower_bound(iteration); pull != versions.end(); ++pull) {
-    if (std::find(pull->second.begin(), pull->second.end(), of) != pull->second.end()) return true;
+    if (std::ranges::find(pull->second.of, of) != pull->second.of.end()) return true;
     if (!or_later) return false;
   }
   return false;

@@ -25,9 +25,12 @@ class WeightsChecker final : public Checker {
   void on_delivered(Instant, const Letter& letter) override;
 
  private:
-  using Versions = std::vector<std::pair<BlockId, Version>>;
+  struct Versions {
+    std::uint32_t pull = 0;  // its number
+    std::vector<std::pair<BlockId, Version>> of;
+  };
   struct Pulled {
-    std::map<Iteration, Versions> versions;  // of pulls from `from` on
+    std::map<Iteration, Versions> versions;  // of the newest pulls, from `from` on
     Iteration from;                          // the largest pushed iteration
     bool has(Iteration iteration, bool or_later, std::pair<BlockId, Version> of) const;
   };

@@ -148,11 +148,14 @@ class CrashTrial {
     plan.faults.clear();
     plan.stragglers.clear();
     plan.prefetch = false;
-    plan.workers = plan.pipeline.stages * between(rng_, 1, 5);
+    const std::uint32_t pipelines = between(rng_, 1, 5);
+    // The parts of the data belong to the pipelines.
+    if (plan.split_data == plan::SplitData{}) plan.workers = plan.pipeline.stages * pipelines;
     plan.shards = between(rng_, 1, 4);
     const plan::Consistency policies[] = {plan::Bsp{}, plan::Ssp{between(rng_, 0, 3)}, plan::Asp{},
                                           plan::Adaptive{1, 4}, plan::Backup{1}};
     plan.consistency = policies[rng_.below(std::size(policies))];
+    if (!std::holds_alternative<plan::Bsp>(plan.consistency)) plan.participation = 1;
     plan.device = "cpu";
     if (!make_(plan, {})) return from;
     settings_changed_ = true;

@@ -19,6 +19,7 @@ constexpr std::uint64_t kPrecisionStream = 0x70726563;
 constexpr std::uint64_t kStateStream = 0x73746174;
 constexpr std::uint64_t kDelayStream = 0x64656c61;
 constexpr std::uint64_t kLocalStream = 0x6c6f6361;
+constexpr std::uint64_t kSplitStream = 0x73706c69;
 
 void limit_norm(Plan& plan) {
   Rng rng = Rng::stream(plan.seed, kNormStream);
@@ -75,6 +76,16 @@ void local_steps(Plan& plan) {
         std::max(plan.lease_size, static_cast<std::uint32_t>(iteration_samples(plan)));
 }
 
+/// Sometimes workers get samples of their own, and some rounds only some workers.
+void split_data(Plan& plan) {
+  Rng rng = Rng::stream(plan.seed, kSplitStream);
+  if (plan.split_data == plan::SplitData{} && rng.one_in(5)) plan.split_data = plan::IidSplit{};
+  if (!std::holds_alternative<plan::Bsp>(plan.consistency))
+    plan.participation = 1;
+  else if (rng.one_in(4))
+    plan.participation = uniform(rng, 0.1, 1);
+}
+
 /// Keeps the plan's own delay policy where the drawn settings allow it, and sometimes draws one.
 void delay_policy(Plan& plan) {
   Rng rng = Rng::stream(plan.seed, kDelayStream);
@@ -92,7 +103,7 @@ void delay_policy(Plan& plan) {
   const plan::DelayPolicy policies[] = {
       plan::LagScaled{},        plan::DelayAdaptive{},           plan::GapAware{},
       plan::DelayCompensated{}, plan::DelayCompensated{2, true}, plan::OrderedMomentum{},
-      plan::FedAsync{}};
+      plan::FedAsync{},         plan::DelayThreshold{2}};
   const bool whole_steps = rng.one_in(4);
   if (!with(policies[rng.below(std::size(policies))], whole_steps) &&
       !with(plan::LagScaled{}, whole_steps))
@@ -110,6 +121,7 @@ void draw_training(Plan& plan) {
   optimizer_state(plan);
   local_steps(plan);
   delay_policy(plan);
+  split_data(plan);
 }
 
 }  // namespace leeway::sim

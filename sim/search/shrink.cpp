@@ -127,6 +127,8 @@ std::vector<Change> changes(const Plan& plan) {
   all.push_back([](Plan& p) { return set(p.optimizer.clip_norm, 0.0); });
   all.push_back([](Plan& p) { return set(p.local_steps, plan::LocalSteps{}); });
   all.push_back([](Plan& p) { return set(p.delay_policy, plan::DelayPolicy{}); });
+  all.push_back([](Plan& p) { return set(p.split_data, plan::SplitData{}); });
+  all.push_back([](Plan& p) { return set(p.participation, 1.0); });
   all.push_back([](Plan& p) { return set(p.prefetch, false); });
   all.push_back([](Plan& p) { return set(p.evaluate_every, 0.0); });
   all.push_back([](Plan& p) { return set(p.balance, plan::Balance::equal); });

@@ -28,9 +28,22 @@ LeaseBook::Limits any_limits(bool by_rounds) {
   return limits;
 }
 
+/// Gives each of `count` workers its own samples, for whole epochs.
+void divide(LeaseBook::Limits& limits, std::uint32_t count) {
+  limits.data_size += count;
+  limits.total_samples = limits.data_size * *rc::gen::inRange<std::int64_t>(1, 4);
+  limits.parts = {0};
+  for (std::uint32_t left = count; left > 0; --left) {
+    const std::int64_t most = limits.data_size - limits.parts.back() - left + 1;
+    const std::int64_t size = left == 1 ? most : *rc::gen::inRange<std::int64_t>(1, most + 1);
+    limits.parts.push_back(limits.parts.back() + size);
+  }
+}
+
 /// Returns the number of snapshots that were compared with what the book has followed.
-std::int64_t drive(const LeaseBook::Limits& limits, bool equal = true) {
+std::int64_t drive(LeaseBook::Limits limits, bool equal = true, bool divided = false) {
   const auto count = *rc::gen::inRange<std::uint32_t>(1, 6);
+  if (divided) divide(limits, count);
   const auto seed = *rc::gen::arbitrary<std::uint64_t>();
   const auto steps = *rc::gen::inRange(0, 200);
   LeaseBookDriver driver(limits, count, seed,
@@ -49,6 +62,10 @@ TEST_CASE("every sample of every epoch is trained once when workers die, idle an
   rc::prop("rounds", [&] { snapshots += drive(any_limits(true)); });
   rc::prop("leases of unequal batches", [&] { snapshots += drive(any_limits(false), false); });
   rc::prop("rounds of unequal batches", [&] { snapshots += drive(any_limits(true), false); });
+  rc::prop("workers with samples of their own", [&] {
+    const bool by_rounds = *rc::gen::arbitrary<bool>();
+    snapshots += drive(any_limits(by_rounds), *rc::gen::arbitrary<bool>(), true);
+  });
   rc::prop("rounds that are closed early", [&] {
     auto limits = any_limits(true);
     limits.spare = *rc::gen::inRange<std::uint32_t>(1, 5);
@@ -185,4 +202,51 @@ TEST_CASE("the largest limit of iterations is never reached") {
                   .lease_size = 32});
   CHECK(book.grant(WorkerId(0), Iteration(0), workers(1))->iterations() == 4);
   CHECK(book.anything_to_lease());
+}
+
+TEST_CASE("a worker gets samples from its own part, and then from the parts of absent workers") {
+  LeaseBook book({.data_size = 30,
+                  .total_samples = 60,
+                  .batch = 4,
+                  .lease_size = 8,
+                  .parts = {0, 10, 20, 30}});
+  const auto all = workers(3), two = workers(2);
+  const auto taken = [&](std::uint32_t worker, std::int64_t next, const auto& live) {
+    const auto lease = book.grant(WorkerId(worker), Iteration(next), live);
+    return lease ? std::pair(lease->epoch.value(), lease->begin) : std::pair(-1l, -1l);
+  };
+  CHECK(taken(1, 0, all) == std::pair(0l, 10l));
+  CHECK(taken(0, 0, all) == std::pair(0l, 0l));
+  CHECK(taken(1, 2, all) == std::pair(0l, 18l));
+  CHECK(taken(1, 3, all) == std::pair(1l, 10l));  // its own second epoch
+  CHECK(taken(1, 5, all) == std::pair(1l, 18l));
+  CHECK(taken(1, 6, all) == std::pair(-1l, -1l));
+  CHECK(book.anything_to_lease());
+  CHECK_FALSE(book.anything_for_others(all));
+  CHECK(book.anything_for_others(two));
+  CHECK(taken(1, 6, two) == std::pair(0l, 20l));  // of worker 2, which is absent
+}
+
+TEST_CASE("some workers are drawn for each round, and the others have empty shares of it") {
+  LeaseBook book({.data_size = 4000,
+                  .total_samples = 4000,
+                  .batch = 2,
+                  .by_rounds = true,
+                  .participation = 0.3,
+                  .seed = 5});
+  const auto live = workers(10);
+  std::map<WorkerId, int> drawn;
+  for (Iteration round; round < Iteration(100); ++round) {
+    int with_samples = 0;
+    for (const WorkerId worker : live) {
+      const auto share = book.grant(worker, round, live);
+      REQUIRE(share);
+      CHECK(share->round_samples == 6);
+      if (share->begin == share->end) continue;
+      ++with_samples;
+      ++drawn[worker];
+    }
+    CHECK(with_samples == 3);
+  }
+  for (const WorkerId worker : live) CHECK((drawn[worker] > 15 && drawn[worker] < 45));
 }

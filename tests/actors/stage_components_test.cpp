@@ -299,6 +299,7 @@ TEST_CASE("weights are pulled once per version, and their wait counts as blocked
   for (const ShardId shard : job->stages->share_of(WorkerId(4)).shards) {
     msg::Weights answer;
     answer.iteration = Iteration(5);
+    answer.number = 1;
     for (const BlockId id : job->stages->share_of(WorkerId(4)).at[shard.value()].blocks) {
       const std::int64_t floats = job->layout->block(id).floats;
       answer.blocks.push_back({id, Version(1), DType::f32, Shape{floats}, zeros(floats)});

@@ -82,6 +82,7 @@ TEST_CASE("under any policy, a resumed run trains every sample once") {
       Plan plan = plan_with(policy);
       plan.seed = seed;
       plan.stragglers = {{.worker = 2, .kind = plan::ConstantFactor{5}}};
+      if (seed % 2 == 0) plan.split_data = plan::DirichletSplit{2};
       const Disk disk;
       run(plan, disk, 10);
       const auto numbers = *disk.store->numbers();
@@ -90,6 +91,15 @@ TEST_CASE("under any policy, a resumed run trains every sample once") {
       for (const std::uint64_t number : numbers) run(plan, disk, 1'000'000, number);
     }
   }
+}
+
+TEST_CASE("workers that compute iterations again do not prevent checkpoints") {
+  Plan plan = plan_with(plan::Asp{});
+  plan.delay_policy = plan::DelayThreshold{1};
+  plan.stragglers = {{.worker = 2, .kind = plan::ConstantFactor{8}}};
+  const Disk disk;
+  run(plan, disk, 10);
+  CHECK(disk.store->numbers()->size() > 2);
 }
 
 TEST_CASE("a checkpoint loads onto other numbers of workers and shards and other policies") {
@@ -152,6 +162,21 @@ TEST_CASE("a checkpoint is refused by a delay policy whose running mean it lacks
   plan.delay_policy = plan::GapAware{};
   CHECK_THROWS_WITH(run(plan, disk, 10, disk.store->numbers()->front()),
                     Catch::Contains("resume with the policy that the run began with"));
+}
+
+TEST_CASE("a checkpoint is refused by workers with other parts of the data") {
+  const Disk disk;
+  Plan plan = plan_with(plan::Asp{}, plan::Sgd{});
+  plan.split_data = plan::IidSplit{};
+  run(plan, disk, 10);
+  const auto number = disk.store->numbers()->front();
+  Plan fewer = plan, shared = plan;
+  fewer.workers -= 1;
+  shared.split_data = plan::SharedData{};
+  for (const Plan& other : {fewer, shared})
+    CHECK_THROWS_WITH(
+        run(other, disk, 10, number),
+        Catch::Contains("resume with the same, because each worker has its part of the data"));
 }
 
 TEST_CASE("under bsp, local steps of sgd resume exactly") {

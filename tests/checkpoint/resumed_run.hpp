@@ -28,7 +28,9 @@ struct TrainedSamples {
   explicit TrainedSamples(const Job& job) : size(job.data.train->size()) {
     if (!job.resumed) return;
     const auto& supply = job.resumed->manifest.scheduler.supply;
-    mark(0, supply.fresh, 1);
+    if (!job.split) mark(0, supply.fresh, 1);
+    for (std::size_t part = 0; part < supply.fresh_of_parts.size(); ++part)
+      mark_part(job.split->begins[part], job.split->begins[part + 1], supply.fresh_of_parts[part]);
     for (const auto& range : supply.returned) {
       const std::int64_t first = range.epoch.value() * size;
       mark(first + range.begin, first + range.end, -1);
@@ -37,6 +39,11 @@ struct TrainedSamples {
   void mark(std::int64_t begin, std::int64_t end, int by) {
     counts.resize(std::max(counts.size(), static_cast<std::size_t>(end)));
     for (std::int64_t i = begin; i < end; ++i) counts[static_cast<std::size_t>(i)] += by;
+  }
+  /// The first `fresh` samples of a part, epoch by epoch.
+  void mark_part(std::int64_t begin, std::int64_t end, std::int64_t fresh) {
+    for (std::int64_t epoch = 0; fresh > 0; ++epoch, fresh -= end - begin)
+      mark(epoch * size + begin, epoch * size + std::min(end, begin + fresh), 1);
   }
   void add(const Event& event) {
     const auto* trained = event.as<event::Trained>();

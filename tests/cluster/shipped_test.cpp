@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 #include <numeric>
 
+#include "actors/job.hpp"
 #include "cluster/data_cache.hpp"
 #include "models/datasets/load.hpp"
 #include "models/datasets/text.hpp"
@@ -170,4 +171,21 @@ TEST_CASE("a text that is shipped in pieces keeps its labels") {
     CHECK(received->label_count() == 16);
     CHECK(all_of(*received) == all_of(*sent));
   }
+}
+
+TEST_CASE("a node checks the division of data that it does not have yet") {
+  Plan plan;
+  plan.model = {plan::Linear{5}};
+  plan.workers = 4;
+  plan.shards = 1;
+  plan.consistency = plan::Asp{};
+  plan.split_data = plan::DirichletSplit{0.5};
+  const auto job = make_job(plan, described(mark_of(clusters(1))));
+  INFO((job ? "" : job.error().text));
+  REQUIRE(job);
+  CHECK_FALSE((*job)->split);
+  plan.split_data = plan::LabelSplit{100'000};
+  const auto refused = make_job(plan, described(mark_of(clusters(1))));
+  REQUIRE_FALSE(refused);
+  CHECK_THAT(refused.error().text, Contains("need more than the 70000 samples"));
 }

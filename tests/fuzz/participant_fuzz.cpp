@@ -96,7 +96,7 @@ class Peers {
       out.session = Session(out.session.value() + 1);
       deliver(kScheduler, msg::Start{at_, out.nonce}, role, out);
     } else if (const auto* pull = std::get_if<msg::Pull>(&envelope.body)) {
-      deliver(to, weights(ShardId(to.index), pull->iteration), role, out);
+      deliver(to, weights(ShardId(to.index), *pull), role, out);
     } else if (const auto* push = std::get_if<msg::Push>(&envelope.body)) {
       deliver(to, msg::Pushed{push->iteration, push->bucket}, role, out);
     } else if (const auto* want = std::get_if<msg::WantLease>(&envelope.body)) {
@@ -130,12 +130,12 @@ class Peers {
   void deliver(Address from, T body, Role& role, PeersOutbox& out) {
     role.on_message(from, encode({.session = out.session, .body = std::move(body)}), out);
   }
-  msg::Weights weights(ShardId shard, Iteration iteration) const {
-    msg::Weights answer{.iteration = iteration};
+  msg::Weights weights(ShardId shard, const msg::Pull& pull) const {
+    msg::Weights answer{.iteration = pull.iteration, .number = pull.number};
     for (const BlockId id : job_->stages->share_of(id_).at[shard.value()].blocks) {
       const std::int64_t floats = job_->layout->block(id).floats;
       answer.blocks.push_back(
-          {id, Version(iteration.value()), DType::f32, Shape{floats}, zeros(floats)});
+          {id, Version(pull.iteration.value()), DType::f32, Shape{floats}, zeros(floats)});
     }
     return answer;
   }

@@ -12,7 +12,7 @@
 #include "kernels/threads.hpp"
 #include "models/layout.hpp"
 #include "models/pass.hpp"
-#include "runtime/words.hpp"
+#include "runtime/models.hpp"
 
 namespace leeway::test {
 

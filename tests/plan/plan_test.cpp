@@ -379,19 +379,26 @@ TEST_CASE("the first unknown kind and enum value of a message are refused by nam
       if (!plan) errors += plan.error().text + '\n';
     }
   }
-  for (const char* error :
-       {"data is of the unknown kind 8", "model[0] is of the unknown kind 18",
-        "optimizer is of the unknown kind 13", "delay_policy is of the unknown kind 7",
-        "local_steps.outer is of the unknown kind 5", "lr_schedule is of the unknown kind 6",
-        "consistency is of the unknown kind 5", "loss has the unknown value 3",
-        "model[0].linear.init has the unknown value 5",
-        "model[2].conv2d.init has the unknown value 5",
-        "model[3].embedding.init has the unknown value 5",
-        "model[4].positions.init has the unknown value 5",
-        "stragglers[0] is of the unknown kind 10", "stragglers[1].pauses is of the unknown kind 2",
-        "faults[0] is of the unknown kind 13", "faults[0].at is of the unknown kind 2",
-        "balance has the unknown value 2", "host is of the unknown kind 2",
-        "host.simulated.nodes has the unknown value 3"})
+  for (const char* error : {"data is of the unknown kind 8",
+                            "model[0] is of the unknown kind 18",
+                            "optimizer is of the unknown kind 13",
+                            "delay_policy is of the unknown kind 8",
+                            "split_data is of the unknown kind 4",
+                            "local_steps.outer is of the unknown kind 5",
+                            "lr_schedule is of the unknown kind 6",
+                            "consistency is of the unknown kind 5",
+                            "loss has the unknown value 3",
+                            "model[0].linear.init has the unknown value 5",
+                            "model[2].conv2d.init has the unknown value 5",
+                            "model[3].embedding.init has the unknown value 5",
+                            "model[4].positions.init has the unknown value 5",
+                            "stragglers[0] is of the unknown kind 10",
+                            "stragglers[1].pauses is of the unknown kind 2",
+                            "faults[0] is of the unknown kind 13",
+                            "faults[0].at is of the unknown kind 2",
+                            "balance has the unknown value 2",
+                            "host is of the unknown kind 2",
+                            "host.simulated.nodes has the unknown value 3"})
     CHECK_THAT(errors, Contains(concat("plan: ", error, '\n')));
 }
 

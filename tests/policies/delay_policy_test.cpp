@@ -69,9 +69,9 @@ class Weights {
 };
 
 const std::vector<plan::DelayPolicy> kPolicies = {
-    plan::LagScaled{1},     plan::LagScaled{0.5},        plan::DelayAdaptive{0.05},
-    plan::GapAware{},       plan::DelayCompensated{0.5}, plan::DelayCompensated{2, true, 0.9},
-    plan::OrderedMomentum{}};
+    plan::LagScaled{1},      plan::LagScaled{0.5},        plan::DelayAdaptive{0.05},
+    plan::GapAware{},        plan::DelayCompensated{0.5}, plan::DelayCompensated{2, true, 0.9},
+    plan::OrderedMomentum{}, plan::DelayThreshold{}};
 const std::vector<plan::OptimizerKind> kKinds = {
     plan::Sgd{},   plan::Momentum{}, plan::Nesterov{}, plan::Adam{},    plan::Adam{.amsgrad = true},
     plan::AdamW{}, plan::NAdam{},    plan::Lion{},     plan::AdaGrad{}, plan::DelayedNesterov{}};
@@ -303,6 +303,15 @@ TEST_CASE("combinations without sense are refused with the reason", "[delay]") {
   CHECK(refusal(packed).find("would not fall in 8 bits") != std::string::npos);
   packed.delay_policy = plan::LagScaled{};
   CHECK(refusal(packed).empty());
+  Plan limited = delayed_plan(plan::DelayThreshold{1}, plan::Muon{});
+  CHECK(refusal(limited).empty());
+  limited.prefetch = true;
+  CHECK(refusal(limited).empty());
+  limited.optimizer.whole_steps = true;
+  CHECK(refusal(limited).find("own push makes its prefetched weights as old as 1; give more") !=
+        std::string::npos);
+  limited.pipeline.stages = 2;
+  CHECK(refusal(limited).find("give --stages 1") != std::string::npos);
   Plan whole = delayed_plan(plan::PlainPush{}, plan::Sgd{});
   whole.optimizer.whole_steps = true;
   CHECK(refusal(whole).empty());

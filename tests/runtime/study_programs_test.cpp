@@ -244,4 +244,20 @@ TEST_CASE("one-step-delay prints published gaps beside its own, and continues in
   CHECK(run_program({kPrograms + "/leeway", "reproduce"}).code == 2);
 }
 
+TEST_CASE("ringmaster prints the published order beside its own, and continues in its folder") {
+  const TemporaryFolder folder;
+  const std::vector<std::string> command = {
+      kPrograms + "/leeway", "reproduce", "ringmaster", "--workers",   "6", "--seconds", "0.2",
+      "--evaluate-every",    "1",         "--out",      folder / "run"};
+  const auto ran = run_program(command);
+  INFO(ran.out << ran.err);
+  REQUIRE(ran.code == 0);
+  const std::string table = read_text(folder / "run/table.txt");
+  for (const char* part : {" delay_threshold(10) ", " delay_adaptive(10 lr) ", " adaptive(1,100) ",
+                           "Virtual seconds to a loss of 0.02"})
+    CHECK(has(table, part));
+  REQUIRE(run_program(command).code == 0);
+  CHECK(read_text(folder / "run/table.txt") == table);
+}
+
 }  // namespace leeway::test

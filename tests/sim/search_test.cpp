@@ -101,6 +101,7 @@ TEST_CASE("drawn models do not diverge, even at four times their learning rate")
       single.pipeline = {};
       single.workers = single.shards = 1;
       single.consistency = plan::Ssp{0};
+      single.participation = 1;
       single.compress = {};
       single.faults.clear();
       single.stragglers.clear();

@@ -1,0 +1,175 @@
+#include "models/datasets/data_split.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <span>
+#include <utility>
+
+#include "core/check.hpp"
+#include "core/rng.hpp"
+#include "core/text.hpp"
+#include "models/datasets/permutation.hpp"
+#include "models/datasets/streams.hpp"
+
+namespace leeway {
+namespace {
+
+using Samples = std::vector<std::int64_t>;
+
+/// The random stream of a split; `purpose` numbers those of a split.
+Rng stream_of(std::uint64_t seed, std::uint64_t purpose) {
+  return Rng::stream(seed, streams::kDataSplit, purpose);
+}
+
+Samples shuffled(std::int64_t size, std::uint64_t seed) {
+  Samples all(static_cast<std::size_t>(size));
+  std::iota(all.begin(), all.end(), std::int64_t{0});
+  Rng rng = stream_of(seed, 0);
+  rng.shuffle(std::span(all));
+  return all;
+}
+
+/// The label of each sample.
+std::vector<std::int32_t> labels_of(const Dataset& data) {
+  std::vector<std::int32_t> labels(static_cast<std::size_t>(data.size()));
+  Samples all(labels.size());
+  std::iota(all.begin(), all.end(), std::int64_t{0});
+  data.gather_labels(all, labels.data(), nullptr);
+  return labels;
+}
+
+/// The first of `count` items that belongs to piece `piece` of `pieces` equal ones.
+std::int64_t begin_of(std::int64_t piece, std::int64_t count, std::int64_t pieces) {
+  return count / pieces * piece + count % pieces * piece / pieces;
+}
+
+DataSplit joined(const std::vector<Samples>& parts) {
+  DataSplit split;
+  for (const Samples& part : parts) {
+    split.begins.push_back(static_cast<std::int64_t>(split.samples.size()));
+    split.samples.insert(split.samples.end(), part.begin(), part.end());
+  }
+  split.begins.push_back(static_cast<std::int64_t>(split.samples.size()));
+  return split;
+}
+
+std::vector<Samples> split_evenly(const Dataset& data, std::int64_t count, std::uint64_t seed) {
+  const Samples all = shuffled(data.size(), seed);
+  std::vector<Samples> parts;
+  for (std::int64_t part = 0; part < count; ++part)
+    parts.emplace_back(all.begin() + begin_of(part, data.size(), count),
+                       all.begin() + begin_of(part + 1, data.size(), count));
+  return parts;
+}
+
+/// A draw of the gamma distribution with this shape and scale 1. Source: Marsaglia and Tsang, "A
+/// Simple Method for Generating Gamma Variables", ACM TOMS 2000; shapes below 1 by its section 6.
+double gamma(double shape, Rng& rng) {
+  if (shape < 1) return gamma(shape + 1, rng) * std::pow(rng.uniform(), 1 / shape);
+  const double d = shape - 1.0 / 3, c = 1 / std::sqrt(9 * d);
+  for (;;) {
+    const double x = rng.normal(), v = std::pow(1 + c * x, 3);
+    if (v > 0 && std::log(1 - rng.uniform()) < x * x / 2 + d - d * v + d * std::log(v))
+      return d * v;
+  }
+}
+
+/// One draw of a symmetric Dirichlet distribution.
+std::vector<double> dirichlet_shares(double alpha, std::int64_t count, Rng& rng) {
+  std::vector<double> shares(static_cast<std::size_t>(count));
+  for (double& share : shares) share = gamma(alpha, rng);
+  // With a tiny alpha all draws may round to 0. The limit is one part that gets all.
+  if (std::ranges::all_of(shares, [](double share) { return share == 0; }))
+    shares[rng.below(shares.size())] = 1;
+  const double sum = std::accumulate(shares.begin(), shares.end(), 0.0);
+  for (double& share : shares) share /= sum;
+  return shares;
+}
+
+std::vector<Samples> split_by_classes(const Dataset& data, double alpha, std::int64_t count,
+                                      std::uint64_t seed) {
+  const auto labels = labels_of(data);
+  std::vector<Samples> classes(static_cast<std::size_t>(data.classes()));
+  for (const std::int64_t sample : shuffled(data.size(), seed))
+    classes[static_cast<std::size_t>(labels[static_cast<std::size_t>(sample)])].push_back(sample);
+  Rng rng = stream_of(seed, 1);
+  std::vector<Samples> parts(static_cast<std::size_t>(count));
+  for (const Samples& one : classes) {
+    const auto shares = dirichlet_shares(alpha, count, rng);
+    double share = 0;
+    std::size_t begin = 0;
+    for (std::size_t part = 0; part < parts.size(); ++part) {
+      share += shares[part];
+      const auto size = static_cast<double>(one.size());
+      const std::size_t end = part + 1 == parts.size()
+                                  ? one.size()
+                                  : static_cast<std::size_t>(std::min(size, share * size));
+      const auto from = one.begin() + static_cast<std::ptrdiff_t>(begin);
+      const auto to = one.begin() + static_cast<std::ptrdiff_t>(std::max(begin, end));
+      parts[part].insert(parts[part].end(), from, to);
+      begin = std::max(begin, end);
+    }
+  }
+  return parts;
+}
+
+std::vector<Samples> split_by_labels(const Dataset& data, std::int64_t each, std::int64_t count,
+                                     std::uint64_t seed) {
+  const auto labels = labels_of(data);
+  Samples all = shuffled(data.size(), seed);
+  std::ranges::stable_sort(
+      all, {}, [&](std::int64_t sample) { return labels[static_cast<std::size_t>(sample)]; });
+  Samples pieces(static_cast<std::size_t>(each * count));
+  std::iota(pieces.begin(), pieces.end(), std::int64_t{0});
+  Rng rng = stream_of(seed, 1);
+  rng.shuffle(std::span(pieces));
+  std::vector<Samples> parts(static_cast<std::size_t>(count));
+  for (std::size_t i = 0; i < pieces.size(); ++i) {
+    Samples& part = parts[i % parts.size()];
+    const auto total = static_cast<std::int64_t>(pieces.size());
+    part.insert(part.end(), all.begin() + begin_of(pieces[i], data.size(), total),
+                all.begin() + begin_of(pieces[i] + 1, data.size(), total));
+  }
+  return parts;
+}
+
+}  // namespace
+
+std::uint32_t DataSplit::part_of(std::int64_t position) const {
+  return static_cast<std::uint32_t>(std::ranges::upper_bound(begins, position) - begins.begin() -
+                                    1);
+}
+
+Status check_split(const Dataset& data, const plan::SplitData& split, std::uint32_t parts) {
+  const auto* pieces = std::get_if<plan::LabelSplit>(&split);
+  const std::int64_t each = pieces ? pieces->labels : 1;
+  if (each > data.size() / parts)
+    return Error{concat("split_data: ", parts, " parts of at least ", each,
+                        each == 1 ? " sample" : " samples", " need more than the ", data.size(),
+                        " samples of the data; give ", pieces ? "fewer pieces, or " : "",
+                        "fewer workers")};
+  if (std::holds_alternative<plan::IidSplit>(split)) return {};
+  if (data.classes() > 0 && data.label_count() == 1) return {};
+  return Error{
+      "split_data: the samples have no labels by which they could be divided; give "
+      "--split-data iid"};
+}
+
+Expected<DataSplit> split_data(const Dataset& data, const plan::SplitData& split,
+                               std::uint32_t parts, std::uint64_t seed) {
+  LW_CHECK(bool(check_split(data, split, parts)), parts);
+  std::vector<Samples> samples;
+  if (const auto* shares = std::get_if<plan::DirichletSplit>(&split))
+    samples = split_by_classes(data, shares->alpha, parts, seed);
+  else if (const auto* pieces = std::get_if<plan::LabelSplit>(&split))
+    samples = split_by_labels(data, pieces->labels, parts, seed);
+  else
+    samples = split_evenly(data, parts, seed);
+  if (const auto none = std::ranges::find_if(samples, &Samples::empty); none != samples.end())
+    return Error{concat("split_data: part ", none - samples.begin(), " of ", parts,
+                        " has no samples; give a larger alpha, fewer workers, or another --seed")};
+  return joined(samples);
+}
+
+}  // namespace leeway
