@@ -123,6 +123,7 @@ void ClockTable::advance(WorkerId worker) {
   entry.accepted.clear();
   entry.buckets_accepted = 0;
   set(entry, entry.clock + (planted(Mutant::clock_counted_twice) ? 2 : 1), entry.live);
+  if (entry.live) max_clock_gap_ = std::max(max_clock_gap_, entry.clock - min_clock_);
 }
 
 bool ClockTable::advance_if_whole(WorkerId worker) {
@@ -163,7 +164,6 @@ void ClockTable::set(Participant& participant, Clock clock, bool live) {
   LW_CHECK(least >= min_clock_, least, min_clock_);
   min_clock_ = least;
   max_clock_ = std::max(max_clock_, largest);
-  max_clock_gap_ = std::max(max_clock_gap_, largest - least);
 }
 
 }  // namespace leeway

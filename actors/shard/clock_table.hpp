@@ -73,7 +73,8 @@ class ClockTable {
   std::size_t at_min_clock() const;
   Clock min_clock() const { return min_clock_; }
   Clock max_clock() const { return max_clock_; }
-  /// The largest clock - min_clock of a live participant so far.
+  /// The largest clock - min_clock of a live participant that has just pushed an iteration. One
+  /// that is admitted ahead of the others does not count: it has not run ahead.
   std::int64_t max_clock_gap() const { return max_clock_gap_; }
   const std::map<WorkerId, Participant>& participants() const { return participants_; }
 
