@@ -55,7 +55,7 @@ Status check_resumed(const Job& job) {
         "; resume with the same, because each worker has its part of the data")};
   const auto& parameters = job.resumed->parameters;
   if (parameters.empty()) return {};  // there is no shard here
-  const bool began_locally = has_local_steps(job.resumed->plan);
+  const bool began_locally = has_local_steps(began);
   if (began_locally != has_local_steps(job.plan))
     return Error{concat("local_steps: the run began ", began_locally ? "with" : "without",
                         " local steps, which have another optimizer on the shards; resume with the "

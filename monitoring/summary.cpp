@@ -45,11 +45,10 @@ void print_memory(std::ostream& out, const Job& job, const RunReport& totals) {
 
 /// Such as "dirichlet, 812 to 14,020 samples of each worker's own".
 std::string split_text(const Job& job) {
-  const auto& begins = job.split->begins;
   std::int64_t least = job.data.train->size(), most = 0;
-  for (std::size_t part = 0; part + 1 < begins.size(); ++part) {
-    least = std::min(least, begins[part + 1] - begins[part]);
-    most = std::max(most, begins[part + 1] - begins[part]);
+  for (std::uint32_t part = 0; part < job.split->parts(); ++part) {
+    least = std::min(least, job.split->size_of(part));
+    most = std::max(most, job.split->size_of(part));
   }
   return concat(plan::choices("split_data")[job.plan.split_data.index()], ", ",
                 grouped(static_cast<std::uint64_t>(least)), " to ",

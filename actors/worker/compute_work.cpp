@@ -115,7 +115,7 @@ void ComputeWork::run(int part) {
 
 void ComputeWork::abandon(int part) {
   const Operation& op = last();
-  if (part + 1 < parts() || !began_ || job_->cost_only) return;
+  if (part + 1 < parts() || !op.micro_batch->stash) return;  // without a forward, there are none
   engine_->chunk(op.chunk).pass.release(*op.micro_batch->stash);
   engine_->on_->wait_mark();  // a GPU can still read the gathered samples
   op.micro_batch->gathered.reset();
@@ -134,7 +134,6 @@ void ComputeWork::pretend(int part) {
 }
 
 void ComputeWork::compute(int part) {
-  began_ = true;
   for (Operation& op : task_.operations) {
     const bool is_last_operation = &op == &task_.operations.back();
     if (!diverged_layer_.empty()) return;

@@ -95,8 +95,7 @@ class ComputeWork final : public IterationWork {
   std::vector<int> layers_;  // per part: the layer that it completes, if backward is divided
   std::int64_t loss_samples_ = 0;
   std::atomic<bool> cancelled_{false};  // set by the role, read while a part runs
-  bool began_ = false;
-  bool summing_ = false;  // gradients of the iteration have been added
+  bool summing_ = false;                // gradients of the iteration have been added
   Blob output_;
   PassResult result_;
   std::string diverged_layer_;

@@ -68,7 +68,7 @@ void WholeWorker::pull_next(Outbox& out) {
   parameters_.pull(next_, Clock(pushed.value()), out);
 }
 
-LeasedIteration WholeWorker::begin_next(Outbox& out) {
+const LeasedIteration& WholeWorker::begin_next(Outbox& out) {
   const Iteration iteration = next_;
   const Duration waited = out.now() - waiting_since_;
   report_.wait += waited;

@@ -28,7 +28,7 @@ class WholeWorker : public Participant {
   void pull_next(Outbox& out);
   /// Begins the next iteration with its leased samples, and returns them. Requires that it is
   /// leased.
-  LeasedIteration begin_next(Outbox& out);
+  const LeasedIteration& begin_next(Outbox& out);
   /// The iteration is over. `samples`: 0 if it had none, or is dropped.
   void count_iteration(Iteration iteration, std::int64_t samples, Outbox& out);
 

@@ -74,7 +74,7 @@ void Worker::stop_if_done(Outbox& out) {
 
 void Worker::start_iteration(Outbox& out) {
   PulledWeights pulled = parameters_.take(next_);
-  const LeasedIteration leased = begin_next(out);
+  const LeasedIteration& leased = begin_next(out);
   if (leased.samples() == 0) {
     parameters_.push_empty(pushed_.iteration, out);
     return finish_iteration(pushed_.iteration, 0, out);

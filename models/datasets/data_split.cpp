@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
-#include <span>
 #include <utility>
 
 #include "core/check.hpp"
@@ -23,11 +22,7 @@ Rng stream_of(std::uint64_t seed, std::uint64_t purpose) {
 }
 
 Samples shuffled(std::int64_t size, std::uint64_t seed) {
-  Samples all(static_cast<std::size_t>(size));
-  std::iota(all.begin(), all.end(), std::int64_t{0});
-  Rng rng = stream_of(seed, 0);
-  rng.shuffle(std::span(all));
-  return all;
+  return permutation(size, stream_of(seed, 0));
 }
 
 /// The label of each sample.
@@ -120,10 +115,7 @@ std::vector<Samples> split_by_labels(const Dataset& data, std::int64_t each, std
   Samples all = shuffled(data.size(), seed);
   std::ranges::stable_sort(
       all, {}, [&](std::int64_t sample) { return labels[static_cast<std::size_t>(sample)]; });
-  Samples pieces(static_cast<std::size_t>(each * count));
-  std::iota(pieces.begin(), pieces.end(), std::int64_t{0});
-  Rng rng = stream_of(seed, 1);
-  rng.shuffle(std::span(pieces));
+  const Samples pieces = permutation(each * count, stream_of(seed, 1));
   std::vector<Samples> parts(static_cast<std::size_t>(count));
   for (std::size_t i = 0; i < pieces.size(); ++i) {
     Samples& part = parts[i % parts.size()];

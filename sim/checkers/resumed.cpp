@@ -64,9 +64,8 @@ void insert_resumed(const Job& job, SampleSet& samples) {
     }
   };
   if (supply.fresh_of_parts.empty()) return insert_part(0, size, supply.fresh);
-  const auto& begins = job.split->begins;
-  for (std::size_t part = 0; part < supply.fresh_of_parts.size(); ++part)
-    insert_part(begins[part], begins[part + 1] - begins[part], supply.fresh_of_parts[part]);
+  for (std::uint32_t part = 0; part < supply.fresh_of_parts.size(); ++part)
+    insert_part(job.split->begins[part], job.split->size_of(part), supply.fresh_of_parts[part]);
 }
 
 std::vector<float> first_values(const Job& job, int parameter) {
