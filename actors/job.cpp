@@ -17,6 +17,7 @@
 #include "plan/fine_tuning.hpp"
 #include "plan/local_steps.hpp"
 #include "plan/precision.hpp"
+#include "policies/automatic_plan.hpp"
 #include "policies/balance/micro_batches.hpp"
 #include "policies/delay/delay_aware.hpp"
 #include "policies/optimizer/clip.hpp"
@@ -114,10 +115,10 @@ Status check_compression(const Job& job) {
       return Error{concat("compress.", name, ": ", make_codec(codec)->name(),
                           " loses too much; give --compress ", name, "=bf16, fp16 or int8")};
   if (!job.push_codecs) return {};
-  if (job.consistency->spare() > 0)
-    return Error{
-        "compress.push: a push that backup(N) drops would lose earlier residuals; give --compress "
-        "push=none, or another --staleness"};
+  if (job.consistency->round_size().drops())
+    return Error{concat("compress.push: a push that ", job.consistency->name(),
+                        " drops would lose earlier residuals; give --compress push=none, or "
+                        "another --staleness")};
   if (job.shard_settings.clip_value > 0)
     return Error{
         "compress.push: pushes carry earlier residuals, which clipping would lose; give "
@@ -332,10 +333,9 @@ double Job::learning_rate(double samples) const {
 }
 
 std::int64_t Job::first_bound() const {
-  const std::int64_t least = consistency->bound();
-  if (!resumed || !consistency->has_moving_bound()) return least;
+  if (!resumed || !consistency->has_moving_bound()) return consistency->first_bound();
   const std::int64_t stored = resumed->manifest.scheduler.bound.staleness;
-  return std::clamp(stored, least, consistency->largest_bound());
+  return std::clamp(stored, consistency->bound(), consistency->largest_bound());
 }
 
 void Job::initial_values(int parameter, float* out) const {
@@ -354,8 +354,9 @@ Expected<std::shared_ptr<const Model>> make_model(const Plan& plan, const Datase
                       std::move(*precisions));
 }
 
-Expected<std::shared_ptr<const Job>> make_job(const Plan& plan, TrainTest data,
+Expected<std::shared_ptr<const Job>> make_job(const Plan& given, TrainTest data,
                                               JobOptions options) {
+  const Plan plan = with_automatic_settings(given);
   if (const auto valid = validate(plan); !valid) return valid.error();
   if (data.test->sample_shape() != data.train->sample_shape())
     return Error{concat("the test samples are ", data.test->sample_shape(),

@@ -37,6 +37,8 @@ inline constexpr std::uint32_t kMaxBounds = 1u << 16;
 inline constexpr std::uint32_t kMaxKeptRounds = 1u << 16;
 /// Messages of a channel without an acknowledgement.
 inline constexpr std::uint32_t kMaxKeptMessages = 1u << 20;
+/// Arrivals of pushes that a grace window depends on.
+inline constexpr std::uint32_t kMaxGraceArrivals = 64;
 /// Timers of a replicated role.
 inline constexpr std::uint32_t kMaxTimers = 1024;
 /// Iterations that a worker has pulled and not pushed, for a delay policy: one per stage.

@@ -22,7 +22,7 @@ enum class Mutant : std::uint8_t {
   push_not_sent_again,              // a push lost with a connection is not sent again
   round_applied_early,              // under bsp, a round is applied after its first push
   dropped_push_applied,             // a round takes pushes that arrive after it was closed
-  round_closed_too_early,           // backup: the lead shard closes a round one push too early
+  round_closed_too_early,           // the lead shard closes a round one push too early
   bound_falls_behind,               // an adaptive bound falls for iterations that have begun
   straggling_push_not_in_snapshot,  // a snapshot misses later pushes of earlier iterations
   gradient_of_other_weights,        // a worker reports another version of the weights than it used

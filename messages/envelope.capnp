@@ -88,5 +88,6 @@ struct Envelope $root(decode = "decode") {
     standbyReady @60 :Replicas.StandbyReady;
     shardState @61 :State.ShardState;
     outdated @62 :Data.Outdated;
+    boundMoved @63 :Watch.BoundMoved;
   }
 }

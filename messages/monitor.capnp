@@ -120,6 +120,14 @@ struct ReplicasChanged {
   }
 }
 
+struct BoundMoved {
+  # scheduler -> monitor. The scheduler has announced another staleness bound.
+  before @0 :UInt32;
+  staleness @1 :UInt32;
+  lostPercent @2 :UInt32;
+  # Share of the workers' time, since the last decision, for which they waited for each other.
+}
+
 struct Interrupt {
   # host -> scheduler. The user asked the run to stop.
 }

@@ -72,7 +72,7 @@ struct Bound {
 }
 
 struct RoundClosed {
-  # shard 0 -> scheduler. Under backup: proposes to close `round` with the pushes of the
+  # shard 0 -> scheduler. Under backup and quorum: proposes to close `round` with the pushes of the
   # contributors, which are complete at shard 0.
   round @0 :Int64 $type(Common.iteration);
   contributors @1 :List(UInt32) $type(Common.worker) $limit("kMaxWorkers") $ascending;
@@ -87,6 +87,8 @@ struct CloseRound {
   round @0 :Int64 $type(Common.iteration);
   contributors @1 :List(UInt32) $type(Common.worker) $limit("kMaxWorkers") $ascending;
   view @2 :UInt64 $type(Common.view);
+  scale @3 :Float64 = 1 $range(least = "0", most = "1");
+  # Factor of the weights of these pushes; less than 1 if more have come than a round needs.
 }
 
 struct Snapshot {

@@ -109,11 +109,12 @@ struct Contribution $method("bool is_empty() const { return blocks.empty(); }") 
 }
 
 struct RoundState {
-  # Pushes that wait for their round, and under backup what is known of the open round.
+  # Pushes that wait for their round, and the state of the open round under backup and quorum.
   held @0 :List(Contribution) $limit("kMaxHeldPushes");  # by round, in order of arrival
   whole @1 :List(Whole) $limit("kMaxWorkers");  # in order of arrival
   closing @2 :Closing;
   proposed @3 :Proposal;
+  gathering @4 :Gathering;
 
   struct Whole {
     worker @0 :UInt32 $type(Common.worker);
@@ -124,11 +125,20 @@ struct RoundState {
     round @1 :Int64 $type(Common.iteration);
     contributors @2 :List(UInt32) $type(Common.worker) $limit("kMaxWorkers");
     missing @3 :List(UInt32) $type(Common.worker) $limit("kMaxWorkers");
+    scale @4 :Float64 = 1 $range(least = "0", most = "1");  # see CloseRound
   }
   struct Proposal {
     beyond @0 :Int64 $type(Common.iteration);  # the proposed round plus one; 0: none
     view @1 :UInt64 $type(Common.view);
     contributors @2 :UInt32;
+  }
+  struct Gathering {
+    # The state of grace windows. Times are those of the shard.
+    opened @0 :Int64;  # when the open round began; negative: not known
+    beyond @1 :Int64 $type(Common.iteration);  # the round that has its quorum plus one; 0: none
+    quorum @2 :Int64;  # when it had it
+    armed @3 :Bool;  # whether a timer is under way
+    arrivals @4 :List(Int64) $limit("kMaxGraceArrivals");  # recent ones, in nanoseconds
   }
 }
 

@@ -73,8 +73,8 @@ struct NoData {
 }
 
 struct PushDropped {
-  # scheduler -> worker. Under backup: all rounds below `next` are closed, the last of them without
-  # this worker. The worker discards its computation of an earlier round and continues with `next`.
+  # scheduler -> worker. Under backup and quorum: all rounds below `next` are closed, the last of
+  # them without this worker. The worker discards its computation of an earlier round and continues with `next`.
   # The samples are leased again.
   next @0 :Int64 $type(Common.iteration);
 }

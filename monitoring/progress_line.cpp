@@ -30,7 +30,8 @@ ProgressLine::ProgressLine(const Job& job, std::ostream& out)
 
 std::string ProgressLine::text(const Progress& progress) {
   recent_.add(progress);
-  const double epoch = static_cast<double>(progress.samples) / static_cast<double>(data_size_);
+  const double epoch =
+      static_cast<double>(progress.samples_trained) / static_cast<double>(data_size_);
   const double rate = recent_.samples_per_second();
   std::string line = concat("epoch ", fixed(epoch, 1));
   if (epochs_ > 0) line += concat('/', fixed(epochs_, epochs_ == std::floor(epochs_) ? 0 : 1));
@@ -94,6 +95,18 @@ void ProgressLine::evicted(WorkerId worker, const msg::Evicted& evicted) {
 
 void ProgressLine::came_back(WorkerId worker) {
   note(concat(stages_->name_of_member(worker), " is back"));
+}
+
+void ProgressLine::bound_moved(const msg::BoundMoved& moved) {
+  const std::uint32_t before = logged_bound_.value_or(moved.before);
+  logged_bound_ = before;
+  // A bound that suits the workers moves by one now and then.
+  const std::uint32_t change =
+      std::max(before, moved.staleness) - std::min(before, moved.staleness);
+  if (change <= 1 + before / 4) return;
+  logged_bound_ = moved.staleness;
+  note(concat("staleness bound ", before, " -> ", moved.staleness, ": workers wait for each other ",
+              moved.lost_percent, "% of their time"));
 }
 
 void ProgressLine::replicas_changed(const msg::ReplicasChanged& changed) {

@@ -21,6 +21,7 @@ class ProgressLine final : public Audience {
   void checkpointed(const CheckpointResult& result) override;
   void evicted(WorkerId worker, const msg::Evicted& evicted) override;
   void came_back(WorkerId worker) override;
+  void bound_moved(const msg::BoundMoved& moved) override;
   void replicas_changed(const msg::ReplicasChanged& changed) override;
   void ended(const RunTotals& totals) override;
 
@@ -40,6 +41,7 @@ class ProgressLine final : public Audience {
   RecentProgress recent_;
   std::string evaluation_;
   std::optional<Instant> checkpoint_at_;  // of the last one written
+  std::optional<std::uint32_t> logged_bound_;
   bool checkpoint_failed_ = false;
   Instant printed_at_{-1};
 };

@@ -257,7 +257,12 @@ std::string summary(const Job& job, const RunReport& totals) {
         << totals.last.staleness;
   else if (bound != kUnbounded && !job.consistency->by_rounds())
     out << ", staleness bound " << bound;
-  if (job.delay_policy) out << "\n  delay policy    " << job.delay_policy->name();
+  if (const RoundSize size = job.consistency->round_size(); size.drops())
+    out << ", rounds of " << size.of(job.stages->pipelines()) << " pushes or more";
+  if (job.delay_policy) {
+    out << "\n  delay policy    " << job.delay_policy->name();
+    if (const auto limit = job.delay_policy->lag_limit()) out << ", lags below " << *limit;
+  }
   if (job.local_optimizer)
     out << "\n  local steps     " << plan.local_steps.count << " of " << job.local_optimizer->name()
         << ", outer optimizer "

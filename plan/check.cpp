@@ -117,11 +117,14 @@ void check_consistency(Checks& checks, const Plan& plan) {
   const auto* ssp = std::get_if<plan::Ssp>(&plan.consistency);
   const auto* backup = std::get_if<plan::Backup>(&plan.consistency);
   const auto* adaptive = std::get_if<plan::Adaptive>(&plan.consistency);
-  const bool barrier =
-      std::holds_alternative<plan::Bsp>(plan.consistency) || backup || (ssp && ssp->staleness == 0);
+  const auto* quorum = std::get_if<plan::Quorum>(&plan.consistency);
+  const auto* automatic = std::get_if<plan::Automatic>(&plan.consistency);
+  const bool barrier = std::holds_alternative<plan::Bsp>(plan.consistency) || backup || quorum ||
+                       (ssp && ssp->staleness == 0);
   checks.require(!(plan.prefetch && barrier), "prefetch: with ",
                  ssp      ? "staleness 0"
                  : backup ? "backup workers"
+                 : quorum ? "a quorum"
                           : "bsp",
                  " a worker would wait for its own push, because it pulls one iteration ahead; "
                  "give --staleness 1 or more, or --no-prefetch");
@@ -129,6 +132,15 @@ void check_consistency(Checks& checks, const Plan& plan) {
     checks.require(backup->spare >= 1 && backup->spare < plan.workers,
                    "consistency.backup.spare: ", backup->spare, " of ", plan.workers,
                    " workers cannot be spare; give --staleness backup(1) and at least 2 workers");
+  if (quorum) {
+    checks.require(quorum->count >= 1 && quorum->count <= plan.workers,
+                   "consistency.quorum.count: a round of ", plan.workers, " workers never has ",
+                   quorum->count, " pushes; give --staleness \"quorum(", plan.workers,
+                   ")\" or a smaller number");
+    checks.require(!quorum->mad || quorum->grace_ms == 0,
+                   "consistency.quorum: the grace window is ", quorum->grace_ms,
+                   " ms long, or follows from recent arrivals (mad); give one of the two");
+  }
   checks.require(plan.participation == 1 || std::holds_alternative<plan::Bsp>(plan.consistency),
                  "participation: workers are drawn for each round of bsp, which ",
                  plan::choices("consistency")[plan.consistency.index()],
@@ -142,6 +154,14 @@ void check_consistency(Checks& checks, const Plan& plan) {
         !plan.prefetch || adaptive->low >= 1,
         "prefetch: with a bound that may fall to 0, a worker would wait for its own push; "
         "give --staleness adaptive(1,8), or --no-prefetch");
+  }
+  if (automatic) {
+    checks.require(automatic->high >= 1 && automatic->high <= kMaxStaleness,
+                   "consistency.auto.high: ", automatic->high,
+                   " is not a largest bound; give 1 to ", kMaxStaleness, ", or --staleness auto");
+    checks.require(!plan.prefetch,
+                   "prefetch: the bound of auto may fall to 0, and a worker would wait for its own "
+                   "push; give --staleness adaptive(1,8), or --no-prefetch");
   }
 }
 
@@ -178,9 +198,10 @@ void check_pipeline(Checks& checks, const Plan& plan) {
                  "prefetch: a stage pulls at the times that its schedule sets; give --no-prefetch, "
                  "or --stages 1");
   checks.require(
-      !std::holds_alternative<plan::Backup>(plan.consistency),
-      "consistency.backup: a pipeline cannot abandon an iteration that it has begun; give "
-      "--staleness bsp, or --stages 1");
+      !std::holds_alternative<plan::Backup>(plan.consistency) &&
+          !std::holds_alternative<plan::Quorum>(plan.consistency),
+      "consistency: a pipeline cannot abandon an iteration that it has begun, as backup and quorum "
+      "require; give --staleness bsp, or --stages 1");
 }
 
 void check_fine_tuning(Checks& checks, const Plan& plan) {

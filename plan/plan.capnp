@@ -48,7 +48,9 @@ struct Plan $Cpp.namespace("leeway")
   consistency @7 :Training.Consistency $flag("--staleness")
     $help("how far a worker may be ahead of the slowest worker")
     $values("0, 1, 2, ... iterations, bsp (a barrier), asp (no bound), \"adaptive(1,8)\" (a bound "
-        "that moves from 1 to 8) or \"backup(N)\" (a barrier that does not wait for the last N)");
+        "that moves from 1 to 8) or \"backup(N)\" (a barrier that does not wait for the last N) or "
+        "\"quorum(K,20ms)\" (one that waits for K workers, and 20 ms for more), or auto (what suits the "
+        "workers, by measurements)");
   delayPolicy @29 :Training.DelayPolicy $flag("--delay-policy")
     $help("how shards apply pushes that were computed on older weights")
     $values("plain (like others), \"lag_scaled(1)\" (learning rate / lag), \"delay_adaptive(0.1)\" (learning rate "

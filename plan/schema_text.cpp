@@ -238,6 +238,11 @@ Status fill_field(DynamicStruct::Builder out, Field field, const Place& at) {
 Status fill_arm_by_name(DynamicStruct::Builder out, const Place& at) {
   const auto arms = names_of_fields(out.getSchema(), true);
   const auto field = find(out.getSchema(), at.node.text);
+  const std::string name = at.node.text.substr(0, at.node.text.find('('));
+  if (const auto arm = find(out.getSchema(), name);
+      !field && arm && in_union(*arm) && arm->getType().isStruct())
+    return at.error(describe(at.node), " has the form of a flag; give { ", name, " = { ",
+                    names_of_fields(arm->getType().asStruct(), false).front(), " = ... } }");
   if (!field || !in_union(*field))
     return at.error(describe(at.node), " is unknown", suggest(at.node.text, arms));
   if (field->getType().isVoid())

@@ -43,8 +43,8 @@ struct Optimizer {
   clipValue @9 :Float64 $range(Range.clip) $flag("--clip-value")
     $help("largest absolute value of an element of a gradient; 0: no limit");
   clipNorm @10 :Float64 $range(Range.clip) $flag("--clip-norm")
-    $help("largest norm of a gradient over all parameters: that of a round under bsp and backup, "
-        "otherwise, and with top_k or random_k, that of each push; 0: no limit");
+    $help("largest norm of a gradient over all parameters: that of a round under bsp, backup and "
+        "quorum, otherwise, and with top_k or random_k, that of each push; 0: no limit");
   eightBitState @15 :Bool $flag("--eight-bit-state")
     $help("keep the optimizer's state in 8 bits instead of 32; on CPUs, and not for adagrad");
   wholeSteps @16 :Bool $flag("--whole-steps")
@@ -156,6 +156,20 @@ struct Consistency {
       low @4 :UInt32 = 1 $help("smallest bound");
       high @5 :UInt32 = 8 $help("largest bound");
     }
+    quorum :group
+        $help("a barrier that waits for some workers and a grace window, and drops later pushes") {
+      count @6 :UInt32 = 1 $help("pushes that a round needs");
+      graceMs @7 :Float64 $range(least = 0, most = 3.6e6, give = "0 or more, up to an hour")
+        $help("how long it then waits for more, in milliseconds");
+      mad @8 :Bool
+        $help("instead of graceMs: it waits until the median of recent arrivals plus three median "
+            "absolute deviations");
+    }
+    auto :group $name("Automatic")
+        $help("a bound that follows the waiting times from the largest one down, batches by speed, "
+            "and ordered momentum") {
+      high @9 :UInt32 = 16 $help("largest bound");
+    }
   }
 }
 
@@ -200,6 +214,13 @@ struct LocalSteps {
         "before it pushes the difference; 0: it pushes gradients");
   outer @1 :OuterOptimizer $flag("--outer-optimizer")
     $help("how shards apply what workers push after local steps");
+  merge @2 :Merge $flag("--merge")
+    $help("how the pseudo-gradients of a round become one");
+}
+
+enum Merge {
+  mean @0 $help("their mean");
+  radialDirectional @1 $help("their mean length along their mean direction");
 }
 
 struct OuterOptimizer {

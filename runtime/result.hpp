@@ -36,7 +36,7 @@ struct Result {
   std::optional<std::int64_t> staleness_bound;  // none for asp; the largest for adaptive
   std::uint64_t parked_pulls = 0;
   std::uint64_t partial_pushes = 0;
-  std::uint64_t dropped_pushes = 0;  // under backup: pushes that arrived after their round closed
+  std::uint64_t dropped_pushes = 0;  // by backup and quorum
   /// By straggler and by fault of the plan: see RunReport.
   std::vector<double> straggler_seconds;
   std::vector<bool> faults_fired;

@@ -50,8 +50,8 @@ class Scenario {
   Scenario& loss(plan::Loss loss);
   /// Keeps what the next six methods have set.
   Scenario& optimizer(plan::Optimizer optimizer);
-  /// Limits the norm of a gradient over all parameters: under bsp and backup of each round's, else
-  /// of each push.
+  /// Limits the norm of a gradient over all parameters: that of each round under bsp, backup and
+  /// quorum, otherwise that of each push.
   Scenario& clip_norm(double most);
   /// Limits each element of a gradient to -most..most.
   Scenario& clip_value(double most);

@@ -216,6 +216,16 @@ inline plan::Consistency bsp() {
 inline plan::Consistency backup(std::uint32_t spare) {
   return plan::Backup{spare};
 }
+/// Like bsp(), but a round waits for `count` pushes and then for `grace_ms` milliseconds.
+/// Straggling pushes are dropped, and their samples are leased again.
+inline plan::Consistency quorum(std::uint32_t count, double grace_ms = 0) {
+  return plan::Quorum{count, grace_ms};
+}
+/// Like quorum(), but a round waits until the median of recent arrivals plus three median absolute
+/// deviations.
+inline plan::Consistency adaptive_quorum(std::uint32_t count) {
+  return plan::Quorum{.count = count, .mad = true};
+}
 /// A worker may be up to `staleness` iterations ahead of the slowest worker.
 inline plan::Consistency ssp(std::uint32_t staleness) {
   return plan::Ssp{staleness};
@@ -227,6 +237,10 @@ inline plan::Consistency asp() {
 /// Like ssp(), with a bound from `low` to `high` that rises while workers wait and falls otherwise.
 inline plan::Consistency adaptive(std::uint32_t low, std::uint32_t high) {
   return plan::Adaptive{low, high};
+}
+/// A bound that follows the waiting times from `high` down, batches by speed, and ordered momentum.
+inline plan::Consistency automatic(std::uint32_t high = 16) {
+  return plan::Automatic{high};
 }
 
 // ---- delayed pushes ----
@@ -274,6 +288,13 @@ inline plan::LocalSteps local_sgd(std::uint32_t steps) {
 /// The same, with Nesterov momentum on the shards (Douillard et al., "DiLoCo", 2023).
 inline plan::LocalSteps diloco(std::uint32_t steps, double rate = 0.7, double momentum = 0.9) {
   return {.count = steps, .outer = {.learning_rate = rate, .kind = plan::Nesterov{momentum}}};
+}
+/// The same local steps. Shards merge the pseudo-gradients of a round to their mean length along
+/// their mean direction (Decoupled DiLoCo, arXiv 2604.21428, 2026). Example:
+/// radial_directional(diloco(20)).
+inline plan::LocalSteps radial_directional(plan::LocalSteps steps) {
+  steps.merge = plan::Merge::radial_directional;
+  return steps;
 }
 
 // ---- split data ----

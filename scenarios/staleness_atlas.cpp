@@ -60,6 +60,10 @@ const Method kMethods[] = {
      .synchronous = true},
     {.name = "backup(1)", .consistency = backup(1), .synchronous = true},
     {.name = "backup(2)", .consistency = backup(2), .synchronous = true},
+    {.name = "backup(1), by speed",
+     .consistency = backup(1),
+     .balance = plan::Balance::by_speed,
+     .synchronous = true},
     {.name = "ssp(3)", .consistency = ssp(3)},
     {.name = "ssp(3), by speed", .consistency = ssp(3), .balance = plan::Balance::by_speed},
     {.name = "adaptive(1,8)", .consistency = adaptive(1, 8)},
@@ -82,6 +86,12 @@ const Method kMethods[] = {
      .consistency = asp(),
      .delay = [](double) { return ordered_momentum(); },
      .only_momentum = true},
+    {.name = "asp, ordered_momentum, by speed",
+     .consistency = asp(),
+     .balance = plan::Balance::by_speed,
+     .delay = [](double) { return ordered_momentum(); },
+     .only_momentum = true},
+    {.name = "auto", .consistency = automatic()},
     {.name = "bsp, local_sgd(4)", .consistency = bsp(), .local = local_sgd(4)},
     {.name = "bsp, diloco(4)", .consistency = bsp(), .local = diloco(4)},
     {.name = "asp, local_sgd(4)", .consistency = asp(), .local = local_sgd(4)},
@@ -383,9 +393,9 @@ int main(int argc, char** argv) {
                     "Compare consistency and delay policies, each with its best learning rate.");
   study::in_worlds(scenario)
       .description(
-          "22 ways of keeping eight workers together, with plain SGD and with momentum, in\n"
+          "25 ways of keeping eight workers together, with plain SGD and with momentum, in\n"
           "five simulated worlds. Each combination runs with five learning rates on one seed, and\n"
-          "with the best of them on three others: 1,720 runs of a 784-64-10 network on\n"
+          "with the best of them on three others: 1,920 runs of a 784-64-10 network on\n"
           "Fashion-MNIST, tested on 2,000 images. All times are virtual. An interrupted atlas\n"
           "continues in the same folder (--out). --epochs 0.2 gives a quick look.")
       .decides({"--staleness", "--balance", "--prefetch", "--no-prefetch", "--delay-policy",

@@ -97,6 +97,8 @@ void Monitor::on_envelope(Address from, Envelope& envelope, Outbox& out) {
     if (changed->change == msg::ReplicasChanged::Change::shard_lost)
       return lose(changed->reason, out);
     for (auto* listener : audience_) listener->replicas_changed(*changed);
+  } else if (const auto* moved = std::get_if<msg::BoundMoved>(&body); moved && from == kScheduler) {
+    for (auto* listener : audience_) listener->bound_moved(*moved);
   } else if (const auto* end = std::get_if<msg::RunEnded>(&body); end && from == kScheduler) {
     end_ = *end;
     ended_at_ = out.now();

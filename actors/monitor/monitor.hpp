@@ -33,6 +33,8 @@ class Audience {
   virtual void evicted(WorkerId, const msg::Evicted&) {}
   /// An evicted worker has reported under its next session.
   virtual void came_back(WorkerId) {}
+  /// The scheduler has announced another staleness bound.
+  virtual void bound_moved(const msg::BoundMoved&) {}
   /// A shard with a standby has lost a replica, or has another primary or a new standby.
   virtual void replicas_changed(const msg::ReplicasChanged&) {}
   virtual void ended(const RunTotals&) = 0;

@@ -18,7 +18,7 @@ BoundControl::BoundControl(const Job& job, const Roster& roster, const Mailer& m
   const auto low = job.consistency->bound();
   const auto high = job.consistency->largest_bound();
   if (low >= high) return;
-  bound_.emplace(low, high);
+  bound_.emplace(low, high, job.consistency->first_bound());
   if (!job.resumed) return;
   const auto& from = job.resumed->manifest.scheduler.bound;
   bound_->resume({from.staleness, from.patience, from.quiet, from.on_trial});
@@ -50,8 +50,13 @@ void BoundControl::decide(Outbox& out) {
   }
   interval_.clear();
   const std::int64_t before = bound_->bound();
-  if (const std::int64_t now = bound_->next(times); now != before)
-    mailer_.to_shards(msg::Bound{Iteration(largest.value()), static_cast<std::uint32_t>(now)}, out);
+  const std::int64_t now = bound_->next(times);
+  if (now == before) return;
+  const auto staleness = static_cast<std::uint32_t>(now);
+  mailer_.to_shards(msg::Bound{Iteration(largest.value()), staleness}, out);
+  out.send(kMonitor,
+           encode({.body = msg::BoundMoved{static_cast<std::uint32_t>(before), staleness,
+                                           static_cast<std::uint32_t>(percent_lost(times))}}));
 }
 
 }  // namespace leeway

@@ -137,8 +137,8 @@ bool LeaseBook::open_round(Iteration round, const std::vector<WorkerId>& live) {
   if (!any) return false;
   LW_CHECK(round >= data_.next_round, round, data_.next_round);
   data_.next_round = round + 1;
-  if (limits_.spare > 0)
-    data_.round_contributors[round] = round_contributors(live.size(), limits_.spare);
+  if (limits_.round_size.drops())
+    data_.round_contributors[round] = limits_.round_size.of(live.size());
   std::vector<msg::Lease> shares;
   std::uint32_t largest = 0, drawn_samples = 0;
   for (std::size_t i = 0; i < order.size(); ++i) {
@@ -160,7 +160,7 @@ std::vector<std::uint32_t> LeaseBook::batches(const std::vector<WorkerId>& live)
 }
 
 std::uint32_t LeaseBook::round_samples(std::size_t live, std::uint32_t largest) const {
-  const std::size_t contributors = round_contributors(live, limits_.spare);
+  const std::size_t contributors = limits_.round_size.of(live);
   return std::max(largest, limits_.batch * static_cast<std::uint32_t>(contributors));
 }
 
@@ -237,15 +237,26 @@ bool LeaseBook::suffice(Iteration round, const std::vector<WorkerId>& contributo
   if (round < data_.first_open) return false;  // closed already
   const auto whole_round = data_.round_contributors.find(round);
   if (whole_round == data_.round_contributors.end()) return false;  // no worker has a share of it
-  std::size_t shares = 0, here = 0;
+  std::vector<WorkerId> in_time;
+  std::ranges::set_intersection(contributors, live, std::back_inserter(in_time));
+  return shares_of(in_time, round) >= std::min(whole_round->second, shares_of(live, round));
+}
+
+std::size_t LeaseBook::shares_of(const std::vector<WorkerId>& from, Iteration round) const {
+  std::size_t shares = 0;
   for_each_lease([&](WorkerId worker, const msg::Lease& lease) {
-    if (lease.first_iteration != round || lease.begin == lease.end ||
-        !std::binary_search(live.begin(), live.end(), worker))
-      return;
-    ++shares;
-    here += std::binary_search(contributors.begin(), contributors.end(), worker) ? 1 : 0;
+    if (lease.first_iteration == round && lease.begin < lease.end &&
+        std::binary_search(from.begin(), from.end(), worker))
+      ++shares;
   });
-  return here >= std::min(whole_round->second, shares);
+  return shares;
+}
+
+double LeaseBook::scale(Iteration round, const std::vector<WorkerId>& contributors) const {
+  const auto needed = data_.round_contributors.find(round);
+  const std::size_t shares = shares_of(contributors, round);
+  if (needed == data_.round_contributors.end() || shares <= needed->second) return 1;
+  return static_cast<double>(needed->second) / static_cast<double>(shares);
 }
 
 std::vector<LeaseBook::DroppedShare> LeaseBook::close(Iteration round,
@@ -278,7 +289,7 @@ std::vector<LeaseBook::DroppedShare> LeaseBook::close(Iteration round,
 }
 
 bool LeaseBook::may_come_back(WorkerId worker) const {
-  if (limits_.spare == 0) return false;
+  if (!limits_.round_size.drops()) return false;
   bool open = false;
   for_each_lease([&](WorkerId other, const msg::Lease& lease) {
     open |= other != worker && lease.first_iteration >= data_.first_open && lease.begin < lease.end;

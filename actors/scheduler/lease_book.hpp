@@ -19,6 +19,7 @@
 #include "core/ids.hpp"
 #include "messages/worker_scheduler.hpp"
 #include "policies/balance/balance.hpp"
+#include "policies/consistency/round_size.hpp"
 
 namespace leeway {
 
@@ -46,7 +47,7 @@ class LeaseBook {
     std::uint32_t batch = 1;
     std::uint32_t lease_size = 1;  // samples of a lease at most, for a worker that has the batch
     bool by_rounds = false;        // a lease is a worker's share of one round
-    std::uint32_t spare = 0;       // by rounds: workers that a round does not wait for
+    RoundSize round_size;          // by rounds: pushes that close a round
     /// Samples of the workers' own, as in SampleSupply::Limits: part p is that of the worker
     /// p * part_workers.
     std::vector<std::int64_t> parts;
@@ -73,15 +74,17 @@ class LeaseBook {
   /// bucket lacks count as trained.
   TakenBack take_back(WorkerId worker, const PartialIterations& partial = {});
 
-  /// With spare workers: true when the contributors' pushes can close a round. If only a few of the
-  /// `live` workers have samples in it, all of these must contribute. Otherwise the last samples of
-  /// an epoch would take many rounds.
+  /// For rounds that drop pushes: true when the contributors' pushes can close a round. If only a
+  /// few of the `live` workers have samples in it, all of these must contribute. Otherwise the last
+  /// samples of an epoch would take many rounds.
   bool suffice(Iteration round, const std::vector<WorkerId>& contributors,
                const std::vector<WorkerId>& live) const;
-  /// With spare workers: closes a round with the contributors' pushes. All other shares go back.
+  /// The factor of the weights of these pushes: less than 1 if more have come than a round needs.
+  double scale(Iteration round, const std::vector<WorkerId>& contributors) const;
+  /// Closes a round with the contributors' pushes. All other shares go back.
   std::vector<DroppedShare> close(Iteration round, const std::vector<WorkerId>& contributors);
-  /// With spare workers: true while workers other than `worker` have samples in open rounds, which
-  /// may come back.
+  /// For rounds that drop pushes: true while workers other than `worker` have samples in open
+  /// rounds, which may come back.
   bool may_come_back(WorkerId worker) const;
 
   /// The worker starts at `iteration`: its shares of earlier rounds go back.
@@ -167,13 +170,15 @@ class LeaseBook {
   /// Calls visit(worker, lease) for each lease and each share that is not requested yet.
   template <class Visit>
   void for_each_lease(Visit visit) const;
+  /// The number of workers of `from`, in ascending order, that have samples in the round.
+  std::size_t shares_of(const std::vector<WorkerId>& from, Iteration round) const;
 
   /// The mutable state, except the supply.
   struct Data {
     std::map<WorkerId, Fifo<Grant>> grants;
     std::map<WorkerId, Fifo<msg::Lease>> shares;  // by rounds: not requested yet
     Iteration next_round;
-    Iteration first_open;  // with spare workers: the first round that is not closed
+    Iteration first_open;  // for rounds that drop pushes: the first that is not closed
     std::map<Iteration, std::size_t> round_contributors;  // pushes that close each open round
     std::set<WorkerId> stragglers;  // dropped, and without a contribution with samples since
     Iteration horizon;

@@ -26,7 +26,7 @@ LeaseBook::Limits limits_of(const Job& job) {
   const std::uint32_t iterations = has_local_steps(plan) ? 1 : 8;
   limits.lease_size = plan.lease_size > 0 ? plan.lease_size : iterations * limits.batch;
   limits.by_rounds = job.consistency->by_rounds();
-  limits.spare = job.consistency->spare();
+  limits.round_size = job.consistency->round_size();
   if (job.split) limits.parts = job.split->begins;
   limits.part_workers = job.stages->count();
   limits.participation = plan.participation;

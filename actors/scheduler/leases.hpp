@@ -56,9 +56,13 @@ class Leases {
   /// Discards the member's measured pace.
   void forget_pace(WorkerId lead) { balance_->forget(lead); }
 
-  /// Backup: true when these pushes can close the round.
+  /// Whether these pushes can close the round: see LeaseBook::suffice().
   bool suffices(Iteration round, const std::vector<WorkerId>& contributors) const;
-  /// Backup: closes a round. The shares of all other members go back; returns their number.
+  /// See LeaseBook::scale().
+  double scale(Iteration round, const std::vector<WorkerId>& contributors) const {
+    return book_.scale(round, contributors);
+  }
+  /// Closes a round. The shares of all other members go back; returns their number.
   std::uint64_t close(Iteration round, const std::vector<WorkerId>& contributors, Outbox& out);
 
  private:

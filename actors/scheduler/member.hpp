@@ -67,7 +67,7 @@ struct Member {
   Iteration start;            // largest clock at which a shard admitted a stage
   bool uneven = false;        // shards admitted its stages at different clocks
   Session session;            // of the last Admit; it begins with the Start
-  Iteration resume_round;     // backup: the round after its last dropped push
+  Iteration resume_round;     // the round after its last dropped push
   PartialIterations partial;  // of its iterations, from the answers to the Fence
   bool took_part = false;     // had started when it was evicted
   std::uint64_t barrier = 0;  // the barrier at which it waits; 0: none

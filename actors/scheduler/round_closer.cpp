@@ -11,8 +11,9 @@ bool RoundCloser::close(const msg::RoundClosed& proposed, Outbox& out) {
     return false;
   const auto& contributors = proposed.contributors;
   if (!leases_.suffices(proposed.round, contributors)) return false;
+  const double scale = leases_.scale(proposed.round, contributors);
   run_.count_dropped_pushes(leases_.close(proposed.round, contributors, out));
-  mailer_.to_shards(msg::CloseRound{proposed.round, contributors, roster_.view()}, out);
+  mailer_.to_shards(msg::CloseRound{proposed.round, contributors, roster_.view(), scale}, out);
   const Iteration next = proposed.round + 1;
   for (const WorkerId lead : roster_.taking_part()) {
     if (std::binary_search(contributors.begin(), contributors.end(), lead)) continue;

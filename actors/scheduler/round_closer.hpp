@@ -1,6 +1,6 @@
 #pragma once
-// RoundCloser: under backup, closes a round with the first pushes at shard 0 (docs/staleness.md,
-// "Rounds that do not wait").
+// RoundCloser: under backup and quorum, closes a round with the first pushes at shard 0
+// (docs/staleness.md, "Backup workers").
 #include "actors/scheduler/leases.hpp"
 #include "actors/scheduler/mailer.hpp"
 #include "actors/scheduler/run_control.hpp"

@@ -185,7 +185,8 @@ void Scheduler::on_shard(Address from, Envelope& envelope, Outbox& out) {
     snapshot_if_due(out);
     run_.finish_if_done(out);
   } else if (const auto* proposed = std::get_if<msg::RoundClosed>(&envelope.body);
-             proposed && from == address_of(ShardId(0)) && job_->consistency->spare() > 0) {
+             proposed && from == address_of(ShardId(0)) &&
+             job_->consistency->round_size().drops()) {
     if (rounds_.close(*proposed, out)) samples_came_back(out);
   } else if (!std::holds_alternative<msg::Refused>(envelope.body) &&
              !std::holds_alternative<msg::Received>(envelope.body)) {

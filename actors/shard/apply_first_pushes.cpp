@@ -18,6 +18,7 @@ std::optional<WorkerId> ApplyFirstPushes::take(Contribution push, Outbox& out) {
   held_.add(std::move(push));
   if (!whole) return std::nullopt;
   whole_.push_back({worker, empty});
+  if (opened_ && !empty) grace_.arrived(out.now() - *opened_);
   if (closing_) closing_->missing.erase(worker);
   const auto mover = apply_closed(out);
   if (!mover) propose(out);
@@ -32,7 +33,7 @@ void ApplyFirstPushes::propose(Outbox& out) {
     contributors.push_back(push.worker);
     empty += push.empty ? 1 : 0;
   }
-  if (!is_enough(empty)) return;
+  if (!is_enough(empty) || is_gathering(out)) return;
   // The scheduler may refuse a short round that lacks pushes: it hears of each further one.
   const Iteration round(clocks_.min_clock().value());
   const Proposal proposal{round, clocks_.view(), contributors.size()};
@@ -42,14 +43,30 @@ void ApplyFirstPushes::propose(Outbox& out) {
   scheduler_.send(msg::RoundClosed{round, std::move(contributors), proposal.view}, out);
 }
 
-/// A worker without samples in the round reports that by an empty push. Of the others, all but the
-/// spare ones must have pushed.
+void ApplyFirstPushes::on_timer(Outbox& out) {
+  armed_ = false;
+  propose(out);
+}
+
+bool ApplyFirstPushes::is_gathering(Outbox& out) {
+  if (whole_.size() >= clocks_.at_min_clock()) return false;  // no other worker can push
+  const Iteration round(clocks_.min_clock().value());
+  if (gathering_.round != round) gathering_ = {round, out.now()};
+  const Duration left =
+      grace_.end(opened_.value_or(gathering_.since), gathering_.since) - out.now();
+  if (left <= Duration{}) return false;
+  if (!std::exchange(armed_, true)) out.after(left, token_);
+  return true;
+}
+
+/// A worker without samples in the round reports that by an empty push. Of the others, enough must
+/// have pushed.
 bool ApplyFirstPushes::is_enough(std::size_t empty) const {
   const std::size_t live = clocks_.at_min_clock();
   const std::size_t with_samples = live - std::min(live, empty);
   if (with_samples == 0) return true;
   const std::size_t enough =
-      round_contributors(with_samples, spare_) - (planted(Mutant::round_closed_too_early) ? 1 : 0);
+      size_.of(with_samples) - (planted(Mutant::round_closed_too_early) ? 1 : 0);
   return whole_.size() - empty >= enough;
 }
 
@@ -58,7 +75,7 @@ bool ApplyFirstPushes::close(const msg::CloseRound& order) {
   if (closing_ || order.round.value() != clocks_.min_clock().value() ||
       !std::all_of(order.contributors.begin(), order.contributors.end(), is_known))
     return false;
-  closing_ = Closing{order.round, order.contributors, {}};
+  closing_ = Closing{order.round, order.contributors, {}, order.scale};
   for (const WorkerId worker : order.contributors)
     if (!clocks_.is_whole(worker, order.round)) closing_->missing.insert(worker);
   return true;
@@ -72,9 +89,11 @@ std::optional<WorkerId> ApplyFirstPushes::apply_closed(Outbox& out) {
     if (closed.is_contributor(push.worker)) last = push.worker;
   auto held = held_.take(closed.round);
   advance_clocks(closed, out);
+  opened_ = out.now();
   std::vector<Contribution> applied;
   for (auto& push : held) {
     if (closed.is_contributor(push.worker) || planted(Mutant::dropped_push_applied)) {
+      push.weight *= closed.scale;
       applied.push_back(std::move(push));
     } else {
       sink_.drop(push, out);
@@ -104,9 +123,15 @@ msg::RoundState ApplyFirstPushes::save() const {
     state.closing = {true,
                      closing_->round,
                      closing_->contributors,
-                     {closing_->missing.begin(), closing_->missing.end()}};
+                     {closing_->missing.begin(), closing_->missing.end()},
+                     closing_->scale};
   state.proposed = {proposed_.round + 1, proposed_.view,
                     static_cast<std::uint32_t>(proposed_.contributors)};
+  state.gathering = {.opened = opened_ ? opened_->ns : -1,
+                     .beyond = gathering_.round + 1,
+                     .quorum = gathering_.since.ns,
+                     .armed = armed_};
+  for (const Duration one : grace_.arrivals()) state.gathering.arrivals.push_back(one.ns);
   return state;
 }
 
@@ -114,10 +139,18 @@ void ApplyFirstPushes::restore(const msg::RoundState& state) {
   held_.restore(state.held);
   whole_ = state.whole;
   closing_.reset();
-  const auto& [closed, round, contributors, missing] = state.closing;
-  if (closed) closing_ = Closing{round, contributors, {missing.begin(), missing.end()}};
+  const auto& [closed, round, contributors, missing, scale] = state.closing;
+  if (closed) closing_ = Closing{round, contributors, {missing.begin(), missing.end()}, scale};
   proposed_ = {Iteration(state.proposed.beyond.value() - 1), state.proposed.view,
                state.proposed.contributors};
+  const auto& gathering = state.gathering;
+  opened_.reset();
+  if (gathering.opened >= 0) opened_ = Instant{gathering.opened};
+  gathering_ = {Iteration(gathering.beyond.value() - 1), Instant{gathering.quorum}};
+  armed_ = gathering.armed;
+  std::vector<Duration> arrivals;
+  for (const std::int64_t one : gathering.arrivals) arrivals.push_back(Duration{one});
+  grace_.restore(std::move(arrivals));
 }
 
 ApplyPolicy::Progress ApplyFirstPushes::fence(WorkerId worker) {

@@ -1,11 +1,12 @@
 #pragma once
-// ApplyFirstPushes: a round is one update of its first pushes; the others are dropped (backup).
+// ApplyFirstPushes: a round is one update of its first pushes; the others are dropped (backup,
+// quorum).
 //
-// docs/staleness.md, "Rounds that do not wait". The open round is the one at min_clock. Its pushes
+// docs/staleness.md, "Backup workers". The open round is the one at min_clock. Its pushes
 // are held until the round is closed. The leading shard proposes to close the round when enough
-// whole pushes have arrived. The scheduler decides, and orders all shards to close it in one
-// sequence with its orders about the membership. So all shards agree on the pushes of a round, and
-// on the workers whose pushes were committed before the fence arrived.
+// whole pushes have arrived and the grace window is over. The scheduler decides, and orders all
+// shards to close it in one sequence with its orders about the membership. So all shards agree on
+// the pushes of a round, and on the workers whose pushes were committed before the fence arrived.
 #include <set>
 
 #include "actors/shard/apply_policy.hpp"
@@ -15,10 +16,17 @@ namespace leeway {
 
 class ApplyFirstPushes final : public ApplyPolicy {
  public:
-  /// A round does not wait for `spare` workers. `leads`: this shard proposes.
-  ApplyFirstPushes(std::uint32_t spare, bool leads, ClockTable& clocks, PushSink& sink,
-                   Channel& scheduler)
-      : spare_(spare), leads_(leads), clocks_(clocks), sink_(sink), scheduler_(scheduler) {}
+  /// `size`: pushes that close a round. `leads`: this shard proposes, after a timer with `token`
+  /// if a round has a grace window.
+  ApplyFirstPushes(RoundSize size, GraceWindow grace, bool leads, TimerToken token,
+                   ClockTable& clocks, PushSink& sink, Channel& scheduler)
+      : size_(size),
+        grace_(std::move(grace)),
+        leads_(leads),
+        token_(token),
+        clocks_(clocks),
+        sink_(sink),
+        scheduler_(scheduler) {}
 
   std::optional<WorkerId> take(Contribution push, Outbox& out) override;
   /// All shards have closed the same rounds, so they report different clocks only if one of them
@@ -27,6 +35,7 @@ class ApplyFirstPushes final : public ApplyPolicy {
   void remove(WorkerId worker) override { settle(worker); }
   std::optional<WorkerId> release(WorkerId, Outbox& out) override { return apply_closed(out); }
   void propose(Outbox& out) override;
+  void on_timer(Outbox& out) override;
   bool close(const msg::CloseRound& order) override;
   std::optional<WorkerId> apply_closed(Outbox& out) override;
   msg::RoundState save() const override;
@@ -40,6 +49,7 @@ class ApplyFirstPushes final : public ApplyPolicy {
     Iteration round;
     std::vector<WorkerId> contributors;  // ascending
     std::set<WorkerId> missing;          // contributors whose pushes are not whole here
+    double scale = 1;                    // see msg::CloseRound
 
     bool is_contributor(WorkerId worker) const;
   };
@@ -50,19 +60,32 @@ class ApplyFirstPushes final : public ApplyPolicy {
     bool operator==(const Proposal&) const = default;
   };
 
+  /// The round that has enough pushes.
+  struct Gathering {
+    Iteration round{-1};
+    Instant since;
+  };
+
   bool is_enough(std::size_t empty) const;
+  /// Whether the open round, which has enough pushes, waits for more. Then the timer runs.
+  bool is_gathering(Outbox& out);
   void advance_clocks(const Closing& closed, Outbox& out);
   Clock settle(WorkerId worker);
 
-  std::uint32_t spare_;
+  RoundSize size_;
+  GraceWindow grace_;
   bool leads_;
+  TimerToken token_;
   ClockTable& clocks_;
   PushSink& sink_;
   Channel& scheduler_;
   RoundBuffer held_;
   std::vector<WholePush> whole_;  // in order of arrival
   std::optional<Closing> closing_;
-  Proposal proposed_;  // the latest
+  Proposal proposed_;              // the latest
+  std::optional<Instant> opened_;  // the open round; empty: not known
+  Gathering gathering_;            // the latest
+  bool armed_ = false;             // the timer runs
 };
 
 }  // namespace leeway

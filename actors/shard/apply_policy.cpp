@@ -7,12 +7,15 @@
 namespace leeway {
 
 std::unique_ptr<ApplyPolicy> make_apply_policy(const Consistency& consistency, ShardId shard,
-                                               ClockTable& clocks, TiedBlocks& tied, PushSink& sink,
+                                               TimerToken timer, ClockTable& clocks,
+                                               TiedBlocks& tied, PushSink& sink,
                                                Channel& scheduler) {
   if (!consistency.by_rounds()) return std::make_unique<ApplyOnArrival>(clocks, tied, sink);
-  if (consistency.spare() == 0) return std::make_unique<ApplyFullRounds>(clocks, sink);
+  const RoundSize size = consistency.round_size();
+  if (!size.drops()) return std::make_unique<ApplyFullRounds>(clocks, sink);
   const bool leads = shard == ShardId(0);
-  return std::make_unique<ApplyFirstPushes>(consistency.spare(), leads, clocks, sink, scheduler);
+  return std::make_unique<ApplyFirstPushes>(size, consistency.grace(), leads, timer, clocks, sink,
+                                            scheduler);
 }
 
 }  // namespace leeway

@@ -3,7 +3,8 @@
 //
 //   ApplyOnArrival     each push is one update (ssp, asp, adaptive)
 //   ApplyFullRounds    a round is one update, once every live worker has pushed it (bsp)
-//   ApplyFirstPushes   a round is one update of its first pushes; the others are dropped (backup)
+//   ApplyFirstPushes   a round is one update of its first pushes; the others are dropped (backup,
+//                      quorum)
 //
 // A method that returns a worker has moved clocks: the shard then looks at its parked pulls, and
 // attributes their waiting time to that worker.
@@ -46,6 +47,8 @@ class ApplyPolicy {
   virtual void apply_complete(Outbox&) {}
   /// Asks the scheduler to close the open round if it has enough pushes.
   virtual void propose(Outbox&) {}
+  /// The timer of the policy, of which one at most runs.
+  virtual void on_timer(Outbox&) {}
   /// The scheduler's answer. False if the round is not open at this shard.
   virtual bool close(const msg::CloseRound&) { return false; }
   /// Applies the closed round if all its pushes have arrived.
@@ -59,8 +62,10 @@ class ApplyPolicy {
   virtual void finish(Outbox&) {}
 };
 
+/// `timer`: the token of the policy's timer.
 std::unique_ptr<ApplyPolicy> make_apply_policy(const Consistency& consistency, ShardId shard,
-                                               ClockTable& clocks, TiedBlocks& tied, PushSink& sink,
+                                               TimerToken timer, ClockTable& clocks,
+                                               TiedBlocks& tied, PushSink& sink,
                                                Channel& scheduler);
 
 }  // namespace leeway

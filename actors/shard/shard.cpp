@@ -14,6 +14,7 @@ namespace leeway {
 namespace {
 
 constexpr Duration kShardReportInterval = milliseconds(200);
+constexpr TimerToken kReportTimer = 0, kApplyTimer = 1;
 
 std::unique_ptr<RoundNorms> make_norms(const Job& job, ShardId id) {
   if (!job.clips_rounds()) return nullptr;
@@ -39,7 +40,8 @@ Shard::Shard(std::shared_ptr<const Job> job, ShardId id, FirstState first)
       norms_(make_norms(*job_, id_)),
       open_pulls_(make_open_pulls(*job_, id_)),
       updates_(buckets_, snapshots_, acknowledgements_, norms_.get()),
-      apply_(make_apply_policy(*job_->consistency, id_, clocks_, tied_, updates_, scheduler_)) {
+      apply_(make_apply_policy(*job_->consistency, id_, kApplyTimer, clocks_, tied_, updates_,
+                               scheduler_)) {
   report_.lags.assign(limits::kLagBins, 0);
   if (!job_->resumed) return;
   Iteration least = job_->first_iteration();
@@ -49,15 +51,16 @@ Shard::Shard(std::shared_ptr<const Job> job, ShardId id, FirstState first)
 }
 
 void Shard::on_start(Outbox& out) {
-  out.after(kShardReportInterval, 0);
+  out.after(kShardReportInterval, kReportTimer);
 }
 
-void Shard::on_timer(TimerToken, Outbox& out) {
+void Shard::on_timer(TimerToken token, Outbox& out) {
   if (finished_) return;
+  if (token == kApplyTimer) return apply_->on_timer(out);
   report(out);
   scheduler_.acknowledge(out);
   if (norms_) norms_->ask(out);
-  out.after(kShardReportInterval, 0);
+  out.after(kShardReportInterval, kReportTimer);
 }
 
 void Shard::on_link(Address peer, Outbox& out) {

@@ -7,6 +7,7 @@
 
 #include "actors/apply_ranges.hpp"
 #include "actors/rewrite.hpp"
+#include "actors/shard/merge_directions.hpp"
 #include "models/gradient_sum.hpp"
 #include "plan/local_steps.hpp"
 #include "policies/codec/blobs.hpp"
@@ -231,9 +232,18 @@ Blob UpdateWork::sum(const Share& share, std::size_t index) const {
 
 /// The mean gradient over all pipelines in their order, or the sum if the optimizer takes that. A
 /// worker that accumulates micro-batches uses the same kernel and scales, so a round of N workers
-/// equals one worker with N micro-batches, bit for bit.
+/// equals one worker with N micro-batches, bit for bit. Pseudo-gradients are merged as planned.
 Blob UpdateWork::mean_gradient(std::size_t index) const {
   if (shares_.size() == 1) return sum(shares_.front(), index);
+  if (job_->plan.local_steps.merge == plan::Merge::radial_directional) {
+    std::vector<Direction> directions;
+    for (const Share& share : shares_) {
+      const auto samples = static_cast<double>(share.samples);
+      const auto steps = static_cast<double>(local_steps_of(job_->plan, share.samples));
+      directions.push_back({sum(share, index), samples * samples / steps});
+    }
+    return merge_directions(*on_, *job_->model, *(*live_)[index].block, directions);
+  }
   Blob mean = on_->floats((*live_)[index].block->floats);
   for (std::size_t i = 0; i < shares_.size(); ++i) {
     const Share& share = shares_[i];

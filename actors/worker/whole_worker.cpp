@@ -25,7 +25,7 @@ bool WholeWorker::take(Address from, Envelope& envelope, Outbox& out) {
 }
 
 void WholeWorker::handle(Address from, const msg::PushDropped& dropped, Outbox& out) {
-  if (from != kScheduler || job_->consistency->spare() == 0)
+  if (from != kScheduler || !job_->consistency->round_size().drops())
     return refuse_malformed(from, dropped.next, "no round is closed without a worker here", out);
   if (state_ != State::running) return;
   // Buckets without an acknowledgement stay until their shards acknowledge them as dropped.

@@ -56,9 +56,9 @@ class AdaptiveBound {
   static constexpr std::int64_t kRaiseAbove = 10, kRaiseFastAbove = 25, kLowerBelow = 3;
   static constexpr std::int64_t kLeastPatience = 2, kMostPatience = 64;
 
-  /// Requires low <= high. The bound starts at `low`.
-  AdaptiveBound(std::int64_t low, std::int64_t high)
-      : low_(low), high_(high), state_{.bound = low} {}
+  /// Requires low <= first <= high. The bound starts at `first`.
+  AdaptiveBound(std::int64_t low, std::int64_t high, std::int64_t first)
+      : low_(low), high_(high), state_{.bound = first} {}
 
   std::int64_t bound() const { return state_.bound; }
   /// Returns the bound after an interval. Ignores workers without iterations.

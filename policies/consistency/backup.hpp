@@ -13,7 +13,7 @@ class Backup final : public Consistency {
   std::string_view name() const override { return "backup"; }
   std::int64_t bound() const override { return 0; }
   bool by_rounds() const override { return true; }
-  std::uint32_t spare() const override { return spare_; }
+  RoundSize round_size() const override { return RoundSize::all_but(spare_); }
 
  private:
   std::uint32_t spare_;

@@ -2,8 +2,10 @@
 
 #include "policies/consistency/adaptive.hpp"
 #include "policies/consistency/asp.hpp"
+#include "policies/consistency/automatic.hpp"
 #include "policies/consistency/backup.hpp"
 #include "policies/consistency/bsp.hpp"
+#include "policies/consistency/quorum.hpp"
 #include "policies/consistency/ssp.hpp"
 
 namespace leeway {
@@ -21,6 +23,12 @@ std::unique_ptr<Consistency> make_consistency(const plan::Consistency& spec) {
     }
     std::unique_ptr<Consistency> operator()(const plan::Backup& backup) const {
       return std::make_unique<Backup>(backup.spare);
+    }
+    std::unique_ptr<Consistency> operator()(const plan::Automatic& automatic) const {
+      return std::make_unique<Automatic>(automatic.high);
+    }
+    std::unique_ptr<Consistency> operator()(const plan::Quorum& quorum) const {
+      return std::make_unique<Quorum>(quorum);
     }
     std::unique_ptr<Consistency> operator()(const plan::Adaptive& adaptive) const {
       return std::make_unique<Adaptive>(adaptive.low, adaptive.high);

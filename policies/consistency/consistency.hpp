@@ -13,6 +13,8 @@
 #include "core/ids.hpp"
 #include "core/mutant.hpp"
 #include "plan/plan.hpp"
+#include "policies/consistency/grace_window.hpp"
+#include "policies/consistency/round_size.hpp"
 
 namespace leeway {
 
@@ -34,23 +36,22 @@ class Consistency {
  public:
   virtual ~Consistency() = default;
   virtual std::string_view name() const = 0;
-  /// The staleness bound s, until the scheduler announces another; kUnbounded if there is no bound.
+  /// The staleness bound s, or the least if it moves; kUnbounded if there is no bound.
   virtual std::int64_t bound() const = 0;
+  /// The bound at the start of a run; else the scheduler announces none below bound().
+  virtual std::int64_t first_bound() const { return bound(); }
   /// The largest bound that the scheduler may announce.
   virtual std::int64_t largest_bound() const { return bound(); }
   bool has_moving_bound() const { return bound() < largest_bound(); }
   /// True if the pushes of an iteration are a round: summed in worker order and applied as one
   /// update. False if each push is applied on arrival.
   virtual bool by_rounds() const { return false; }
-  /// The number of workers that a round does not wait for. Their pushes are dropped, and their
-  /// samples are leased again.
-  virtual std::uint32_t spare() const { return 0; }
+  /// The number of pushes that close a round. Others are dropped, and their samples are leased
+  /// again.
+  virtual RoundSize round_size() const { return {}; }
+  /// How long a round that has these pushes waits for more.
+  virtual GraceWindow grace() const { return GraceWindow::fixed({}); }
 };
-
-/// The number of pushes that close a round in which `live` workers have samples.
-constexpr std::size_t round_contributors(std::size_t live, std::size_t spare) {
-  return live > spare ? live - spare : 1;
-}
 
 /// The policy that the plan names.
 std::unique_ptr<Consistency> make_consistency(const plan::Consistency& spec);

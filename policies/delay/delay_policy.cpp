@@ -68,8 +68,8 @@ Status check_delay_policy(const Plan& plan) {
   const bool takes_steps = !make_optimizer(plan.optimizer)->sums_rounds();
   if (plan.optimizer.whole_steps && has_rounds)
     return Error{
-        "optimizer.whole_steps: a round of bsp or backup is a whole step already; leave out "
-        "--whole-steps, or give --staleness asp or a bound"};
+        "optimizer.whole_steps: a round of bsp, backup or quorum is a whole step already; leave "
+        "out --whole-steps, or give --staleness asp or a bound"};
   if (plan.optimizer.whole_steps && !takes_steps)
     return Error{
         "optimizer.whole_steps: sum, assign and updaters take no steps; leave out --whole-steps"};
@@ -81,7 +81,7 @@ Status check_delay_policy(const Plan& plan) {
   };
   if (has_rounds)
     return refused(
-        "under bsp and backup no push is computed on older weights than its round; give "
+        "under bsp, backup and quorum no push is computed on older weights than its round; give "
         "--staleness asp or a bound, or --delay-policy plain");
   if (!takes_steps)
     return refused(

@@ -5,6 +5,7 @@
 #include "core/text.hpp"
 #include "plan/local_steps.hpp"
 #include "policies/codec/momentum_correction.hpp"
+#include "policies/consistency/consistency.hpp"
 #include "policies/optimizer/optimizer.hpp"
 
 namespace leeway {
@@ -39,6 +40,11 @@ plan::Optimizer shard_optimizer(const Plan& plan) {
 
 Status check_local_steps(const Plan& plan) {
   if (!has_local_steps(plan)) {
+    if (plan.local_steps.merge != plan::Merge::mean)
+      return Error{
+          "local_steps.merge: without local steps there are no pseudo-gradients; give "
+          "--local-steps "
+          "1 or more, or --merge mean"};
     if (plan.local_steps.outer == plan::OuterOptimizer{}) return {};
     return Error{
         "local_steps.outer: without local steps there is no outer optimizer; give --local-steps 1 "
@@ -57,6 +63,11 @@ Status check_local_steps(const Plan& plan) {
     return refused(
         "workers keep the optimizer's state in 32 bits; leave out --eight-bit-state, or give "
         "--local-steps 0");
+  if (plan.local_steps.merge != plan::Merge::mean &&
+      !make_consistency(plan.consistency)->by_rounds())
+    return Error{
+        "local_steps.merge: without rounds each pseudo-gradient is applied on its own; give "
+        "--staleness bsp, backup(N) or quorum(K), or --merge mean"};
   return {};
 }
 

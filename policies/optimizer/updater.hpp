@@ -15,7 +15,7 @@ namespace leeway {
 struct UpdaterCall {
   std::string_view key;
   std::int64_t first = 0;           // floats of the key before these
-  std::span<const float> gradient;  // the sum over the workers under bsp and backup, else one push
+  std::span<const float> gradient;  // the sum over the workers of a round, else one push
   std::span<float> weights;         // the present values on entry, the new values on return
   double weight = 1;  // samples of the gradient / samples of one round of all live workers
 };

@@ -71,6 +71,7 @@ void add_training_flags(CLI::App& app, Flags& flags, const Plan& plan) {
   training.setting("local_steps.outer", flags.outer_optimizer, text_of(plan.local_steps.outer));
   training.setting("local_steps.outer.learning_rate", flags.outer_rate,
                    plan.local_steps.outer.learning_rate);
+  training.setting("local_steps.merge", flags.merge, text_of(plan.local_steps.merge));
   training.setting("lr_schedule", flags.lr_schedule, text_of(plan.lr_schedule));
   training.setting("lr_schedule.warmup", flags.warmup, plan.lr_schedule.warmup);
   training.setting("lr_schedule.warmup_start", flags.warmup_start, plan.lr_schedule.warmup_start);
@@ -271,8 +272,13 @@ Status apply_training(const Flags& flags, Plan& plan) {
     auto outer = parse_outer_optimizer(*flags.outer_optimizer);
     if (!outer) return outer.error();
     plan.local_steps.outer = *outer;
-  } else if (flags.local_steps == 0u && !flags.outer_rate) {
+  } else if (flags.local_steps == 0u && !flags.outer_rate && !flags.merge) {
     plan.local_steps = {};
+  }
+  if (flags.merge) {
+    const auto merge = parse_merge(*flags.merge);
+    if (!merge) return merge.error();
+    plan.local_steps.merge = *merge;
   }
   take(plan.local_steps.outer.learning_rate, flags.outer_rate);
   if (flags.lr_schedule) {

@@ -22,7 +22,7 @@ struct Flags {
   std::optional<double> epochs, seconds, accuracy, learning_rate, weight_decay, clip_norm,
       clip_value, warmup, warmup_start, evaluate_every, outer_rate, participation;
   std::optional<std::string> staleness, delay_policy, compress, balance, split_data, optimizer,
-      outer_optimizer, lr_schedule, augment, init, freeze, precision, device;
+      outer_optimizer, merge, lr_schedule, augment, init, freeze, precision, device;
   std::optional<std::string> checkpoint_every, checkpoint_dir, resume;
   std::optional<std::uint32_t> keep;
   std::vector<std::string> slow, faults, init_map;

@@ -14,20 +14,20 @@ namespace {
 constexpr double kMostRounds = 1 << 20;
 
 std::optional<plan::OuterOptimizerKind> kind_of(const std::string& text) {
-  using Kind = plan::OuterOptimizerKind;
-  if (text == "average") return Kind(plan::AverageChanges{});
-  if (text == "momentum") return Kind(plan::Momentum{});
-  if (text == "nesterov") return Kind(plan::Nesterov{});
-  if (text == "delayed_nesterov") return Kind(plan::DelayedNesterov{});
-  if (text == "adam") return Kind(plan::Adam{});
+  using Outer = plan::OuterOptimizerKind;
+  if (text == "average") return Outer(plan::AverageChanges{});
+  if (text == "momentum") return Outer(plan::Momentum{});
+  if (text == "nesterov") return Outer(plan::Nesterov{});
+  if (text == "delayed_nesterov") return Outer(plan::DelayedNesterov{});
+  if (text == "adam") return Outer(plan::Adam{});
   if (const auto one = arguments_of(text, "momentum"); one.size() == 1)
-    return Kind(plan::Momentum{.factor = one[0]});
+    return Outer(plan::Momentum{.factor = one[0]});
   if (const auto one = arguments_of(text, "nesterov"); one.size() == 1)
-    return Kind(plan::Nesterov{.factor = one[0]});
+    return Outer(plan::Nesterov{.factor = one[0]});
   const auto some = arguments_of(text, "delayed_nesterov");
-  if (some.size() == 1) return Kind(plan::DelayedNesterov{.factor = some[0]});
+  if (some.size() == 1) return Outer(plan::DelayedNesterov{.factor = some[0]});
   if (some.size() == 2 && some[1] >= 1 && some[1] <= kMostRounds && some[1] == std::floor(some[1]))
-    return Kind(plan::DelayedNesterov{some[0], static_cast<std::uint32_t>(some[1])});
+    return Outer(plan::DelayedNesterov{some[0], static_cast<std::uint32_t>(some[1])});
   return std::nullopt;
 }
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/text.hpp"
+#include "core/text_reader.hpp"
 #include "plan/fault_queries.hpp"
 #include "plan/settings.hpp"
 #include "policies/optimizer/optimizer.hpp"
@@ -44,12 +45,37 @@ void emplace_kind(plan::LrScheduleKind& kind, std::size_t index, std::index_sequ
   (void)((index == Indices && (kind.emplace<Indices>(), true)) || ...);
 }
 
+/// `quorum(3)`, `quorum(3,20ms)` or `quorum(3,mad)`.
+Expected<plan::Consistency> parse_quorum(const std::string& text) {
+  TextReader in(text);
+  plan::Quorum quorum;
+  in.expect("quorum");
+  in.expect("(");
+  quorum.count = in.number<std::uint32_t>("number of pushes");
+  if (in.skip(",")) {
+    double seconds = 0;
+    if (in.skip("mad"))
+      quorum.mad = true;
+    else if (in.skip_time(seconds))
+      quorum.grace_ms = seconds * 1e3;
+    else
+      in.missing("time, such as 20ms, or mad");
+  }
+  in.expect(")");
+  in.expect_end();
+  if (!in.problem().empty())
+    return Error{concat("--staleness: \"", text, "\" ", in.problem(),
+                        "; give --staleness \"quorum(3,20ms)\": 3 pushes, and 20 ms for more")};
+  return plan::Consistency(quorum);
+}
+
 }  // namespace
 
 Expected<plan::Consistency> parse_staleness(const std::string& text) {
   constexpr std::string_view kAdaptive = "adaptive(";
   if (text == "bsp") return bsp();
   if (text == "asp") return asp();
+  if (text == "auto") return automatic();
   if (const auto bound = number<std::uint32_t>(text)) return ssp(*bound);
   if (text.starts_with(kAdaptive) && text.ends_with(')')) {
     const auto range =
@@ -67,16 +93,31 @@ Expected<plan::Consistency> parse_staleness(const std::string& text) {
     if (const auto spare = number<std::uint32_t>(
             std::string_view(text).substr(kBackup.size(), text.size() - kBackup.size() - 1)))
       return backup(*spare);
-  return Error{concat("--staleness: \"", text,
-                      "\" is not a number; give --staleness 3, or bsp for a barrier, asp for no "
-                      "bound, \"adaptive(1,8)\" for a bound that adapts, or \"backup(1)\" for a "
-                      "barrier that does not wait for the last worker")};
+  if (text.starts_with("quorum")) return parse_quorum(text);
+  constexpr std::string_view kAuto = "auto(";
+  if (text.starts_with(kAuto) && text.ends_with(')'))
+    if (const auto high = number<std::uint32_t>(
+            std::string_view(text).substr(kAuto.size(), text.size() - kAuto.size() - 1)))
+      return automatic(*high);
+  return Error{
+      concat("--staleness: \"", text,
+             "\" is not a number; give --staleness 3, or bsp for a barrier, asp for no "
+             "bound, \"adaptive(1,8)\" for a bound that adapts, \"backup(1)\" for a "
+             "barrier that does not wait for the last worker, \"quorum(3,20ms)\" for "
+             "one that waits for 3 workers and 20 ms, or auto for what suits the workers")};
 }
 
 Expected<plan::Balance> parse_balance(const std::string& text) {
   if (text == "equal") return plan::Balance::equal;
   if (text == "speed") return plan::Balance::by_speed;
   return Error{concat("--balance: \"", text, "\" is not known; give --balance equal or speed")};
+}
+
+Expected<plan::Merge> parse_merge(const std::string& text) {
+  if (text == "mean") return plan::Merge::mean;
+  if (text == "radial_directional") return plan::Merge::radial_directional;
+  return Error{
+      concat("--merge: \"", text, "\" is not known; give --merge mean or radial_directional")};
 }
 
 Expected<plan::Optimizer> parse_optimizer(const std::string& text) {
@@ -132,6 +173,14 @@ std::string text_of(const plan::Consistency& policy) {
     std::string operator()(const plan::Backup& backup) const {
       return concat("backup(", backup.spare, ')');
     }
+    std::string operator()(const plan::Automatic& automatic) const {
+      return automatic == plan::Automatic{} ? "auto" : concat("auto(", automatic.high, ')');
+    }
+    std::string operator()(const plan::Quorum& quorum) const {
+      if (quorum.mad) return concat("quorum(", quorum.count, ",mad)");
+      if (quorum.grace_ms == 0) return concat("quorum(", quorum.count, ')');
+      return concat("quorum(", quorum.count, ',', quorum.grace_ms, "ms)");
+    }
     std::string operator()(const plan::Adaptive& adaptive) const {
       return concat("adaptive(", adaptive.low, ',', adaptive.high, ')');
     }
@@ -146,6 +195,10 @@ std::string policy_name(const plan::Consistency& policy) {
 
 std::string text_of(plan::Balance balance) {
   return balance == plan::Balance::equal ? "equal" : "speed";
+}
+
+std::string text_of(plan::Merge merge) {
+  return merge == plan::Merge::mean ? "mean" : "radial_directional";
 }
 
 std::string text_of(const plan::Optimizer& optimizer) {

@@ -14,6 +14,7 @@ namespace leeway {
 Expected<plan::Consistency> parse_staleness(const std::string& text);
 /// "equal" or "speed".
 Expected<plan::Balance> parse_balance(const std::string& text);
+Expected<plan::Merge> parse_merge(const std::string& text);
 /// The name of an optimizer, with its usual learning rate and parameters.
 Expected<plan::Optimizer> parse_optimizer(const std::string& text);
 /// The name of an lr schedule, with its default parameters.
@@ -23,6 +24,7 @@ std::string text_of(const plan::Consistency& policy);
 /// Also "ssp(3)" instead of "3".
 std::string policy_name(const plan::Consistency& policy);
 std::string text_of(plan::Balance balance);
+std::string text_of(plan::Merge merge);
 std::string text_of(const plan::Optimizer& optimizer);
 std::string text_of(const plan::LrSchedule& schedule);
 std::string text_of(const plan::Augment& augment);

@@ -21,10 +21,9 @@ std::int64_t resumed_min_clock(const Job& job) {
 }
 
 std::int64_t resumed_bound(const Job& job) {
-  const std::int64_t least = job.consistency->bound();
-  if (!job.resumed || !job.consistency->has_moving_bound()) return least;
+  if (!job.resumed || !job.consistency->has_moving_bound()) return job.consistency->first_bound();
   const std::int64_t stored = job.resumed->manifest.scheduler.bound.staleness;
-  return std::clamp(stored, least, job.consistency->largest_bound());
+  return std::clamp(stored, job.consistency->bound(), job.consistency->largest_bound());
 }
 
 std::int64_t resumed_version(const Job& job, const Block& block) {

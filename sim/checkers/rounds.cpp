@@ -7,10 +7,11 @@ namespace leeway::sim {
 RoundChecker::RoundChecker(std::shared_ptr<const Job> job)
     : Checker("every shard sums the pushes that a round was closed with (3)"),
       job_(std::move(job)),
-      spare_(job_->consistency->spare()) {}
+      drops_(job_->consistency->round_size().drops()),
+      most_dropped_(job_->consistency->round_size().most_dropped(job_->plan.workers)) {}
 
 void RoundChecker::on_event(Instant, Address actor, const Event& event) {
-  if (spare_ == 0) return;
+  if (!drops_) return;
   if (const auto* partial = event.as<event::PartialPush>()) {
     check_partial(*partial);
   } else if (const auto* started = event.as<event::StepStarted>()) {
@@ -44,9 +45,9 @@ void RoundChecker::check_dropped(Address actor, const event::PushDropped& droppe
   if (shard.contributors.contains(worker))
     violated({actor, address_of(worker)}, "iteration ", dropped.iteration,
              " dropped, although it contributed to its round");
-  if (++shard.dropped > spare_)
+  if (++shard.dropped > most_dropped_)
     violated({actor, address_of(worker)}, shard.dropped, " pushes dropped in round ",
-             dropped.iteration, "; the limit is ", spare_);
+             dropped.iteration, "; the limit is ", most_dropped_);
 }
 
 void RoundChecker::check_started(Address actor, const event::StepStarted& started) const {

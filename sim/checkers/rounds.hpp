@@ -15,7 +15,7 @@ namespace leeway::sim {
 /// - all shards get the same contributors;
 /// - a shard applies all buckets of their pushes and no others, and omits only the whole pushes of
 ///   fenced workers;
-/// - it drops no more pushes than there are spare workers, and none of a partial iteration;
+/// - it drops no more pushes than the policy allows, and none of a partial iteration;
 /// - a worker begins no iteration before the one that PushDropped names.
 class RoundChecker final : public Checker {
  public:
@@ -39,7 +39,8 @@ class RoundChecker final : public Checker {
 
   std::shared_ptr<const Job> job_;
   OrderNumbers orders_;
-  std::uint32_t spare_;                                // 0: no round is closed early
+  bool drops_;  // false: no round is closed early
+  std::size_t most_dropped_;
   std::map<Iteration, std::vector<WorkerId>> rounds_;  // the latest
   std::map<Address, Shard> shards_;
   std::map<Address, Iteration> next_;  // by worker, the iteration that PushDropped names

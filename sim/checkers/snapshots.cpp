@@ -21,6 +21,7 @@ SnapshotChecker::SnapshotChecker(std::shared_ptr<const Job> job,
   adds_ = !job_->cost_only && std::holds_alternative<plan::Sgd>(optimizer.kind) &&
           optimizer.weight_decay == 0 && optimizer.clip_value == 0 && optimizer.clip_norm == 0 &&
           optimizer.groups.empty() && !optimizer.whole_steps && !job_->delay_policy &&
+          job_->plan.local_steps.merge == plan::Merge::mean &&
           (job_->local_optimizer || job_->plan.lr_schedule == plan::LrSchedule{});
 }
 
@@ -49,7 +50,7 @@ SnapshotChecker::Shard& SnapshotChecker::at(Address address) {
   if (found != shards_.end()) return found->second;
   const ShardId shard(address.index);
   return shards_
-      .emplace(address, Shard{initial(shard), TiedGradients(job_, shard), {}, {}, {}, {}, {}})
+      .emplace(address, Shard{initial(shard), TiedGradients(job_, shard), {}, {}, {}, {}, {}, {}})
       .first->second;
 }
 
@@ -68,7 +69,7 @@ Blob SnapshotChecker::values_of(const msg::BlockData& gradient, Iteration iterat
 }
 
 void SnapshotChecker::add(State& state, ShardBucket bucket, const msg::Push& push,
-                          bool begins_update) const {
+                          bool begins_update, double scale) const {
   if (push.kind == msg::Push::Kind::empty) return;
   if (job_->consistency->by_rounds()) {
     // A round is one update, whatever its contributors.
@@ -82,7 +83,7 @@ void SnapshotChecker::add(State& state, ShardBucket bucket, const msg::Push& pus
       job_->local_optimizer
           ? static_cast<double>(iteration_samples(job_->plan)) * push.weight / push.samples
           : push.weight;
-  const double step = job_->shard_settings.learning_rate * weight;
+  const double step = job_->shard_settings.learning_rate * weight * scale;
   for (const auto& gradient : push.blocks) {
     const auto block = state.weights.find(gradient.block);
     if (block == state.weights.end()) continue;
@@ -132,10 +133,12 @@ void SnapshotChecker::count_applied(Address actor, const event::BucketApplied& e
   if (const auto live = shard.live_workers.find(event.worker);
       live != shard.live_workers.end() && live->second.session == event.session)
     live->second.beyond = std::max(live->second.beyond, event.iteration + 1);
-  add(shard.live, *shard_bucket, push, begins);
+  const auto closed = shard.scales.find(event.iteration);
+  const double scale = closed == shard.scales.end() ? 1 : closed->second;
+  add(shard.live, *shard_bucket, push, begins, scale);
   for (auto* forks : {&shard.forks, &shard.saved})
     for (auto& [id, fork] : *forks)
-      if (belongs(event, fork)) add(fork.state, *shard_bucket, push, begins);
+      if (belongs(event, fork)) add(fork.state, *shard_bucket, push, begins, scale);
   if (push.kind == msg::Push::Kind::empty) {
     shard.pushed.erase(found);  // an earlier push may still be queued
     return;
@@ -206,6 +209,10 @@ void SnapshotChecker::on_order(Address address, const Letter& letter) {
     const Fork fork{shard.live, snapshot->iterations, shard.live_workers, {}};
     if (snapshot->evaluate) shard.forks[snapshot->snapshot] = fork;
     if (snapshot->checkpoint > 0) shard.saved[snapshot->checkpoint] = fork;
+  } else if (const auto* close = letter.as<msg::CloseRound>()) {
+    // A shard applies a round before it closes the next one.
+    shard.scales.erase(shard.scales.begin(), shard.scales.lower_bound(close->round + -8));
+    shard.scales[close->round] = close->scale;
   }
 }
 

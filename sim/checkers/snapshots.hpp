@@ -57,6 +57,7 @@ class SnapshotChecker final : public Checker {
     std::map<WorkerId, Live> live_workers;
     /// Pushes that have arrived and are not applied, by worker, bucket, session and iteration.
     std::map<std::tuple<WorkerId, WorkerBucket, Session, Iteration>, msg::Push> pushed;
+    std::map<Iteration, double> scales;  // of the weights of the pushes of a closed round
   };
   Shard& at(Address address);
   std::size_t pipeline_of(WorkerId worker) const { return job_->stages->pipeline_of(worker); }
@@ -70,8 +71,10 @@ class SnapshotChecker final : public Checker {
   const std::uint32_t* shard_bucket_of(Address shard, WorkerId worker, WorkerBucket bucket) const;
   /// The decoded gradient.
   Blob values_of(const msg::BlockData& gradient, Iteration iteration) const;
-  /// `begins_update`: the push is not part of an update that was counted before.
-  void add(State& state, ShardBucket bucket, const msg::Push& push, bool begins_update) const;
+  /// `begins_update`: the push is not part of an update that was counted before. `scale`: factor of
+  /// its weight.
+  void add(State& state, ShardBucket bucket, const msg::Push& push, bool begins_update,
+           double scale) const;
   void compare(Address address, const State& expected, const msg::SnapshotState& found) const;
   void compare_weights(Address address, const Block& block, const Weights& expected,
                        std::int64_t updates, const msg::BlockData& found) const;

@@ -152,8 +152,10 @@ class CrashTrial {
     // The parts of the data belong to the pipelines.
     if (plan.split_data == plan::SplitData{}) plan.workers = plan.pipeline.stages * pipelines;
     plan.shards = between(rng_, 1, 4);
-    const plan::Consistency policies[] = {plan::Bsp{}, plan::Ssp{between(rng_, 0, 3)}, plan::Asp{},
-                                          plan::Adaptive{1, 4}, plan::Backup{1}};
+    const plan::Consistency policies[] = {plan::Bsp{},       plan::Ssp{between(rng_, 0, 3)},
+                                          plan::Asp{},       plan::Adaptive{1, 4},
+                                          plan::Backup{1},   plan::Quorum{1, 2},
+                                          plan::Automatic{3}};
     plan.consistency = policies[rng_.below(std::size(policies))];
     if (!std::holds_alternative<plan::Bsp>(plan.consistency)) plan.participation = 1;
     plan.device = "cpu";

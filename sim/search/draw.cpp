@@ -17,6 +17,8 @@ namespace {
 constexpr std::uint64_t kDrawStream = 0x64726177;
 // Separate streams, so that these draws do not change the rest of a plan.
 constexpr std::uint64_t kPipelineStream = 0x70697065;
+constexpr std::uint64_t kQuorumStream = 0x71756f72;
+constexpr std::uint64_t kAutomaticStream = 0x6175746f;
 constexpr std::uint64_t kClusterStream = 0x6e6f6465;
 constexpr std::uint64_t kOrderStream = 0x6f726465;
 constexpr std::uint64_t kStandbyStream = 0x73746279;
@@ -80,10 +82,12 @@ class Draw {
         break;
       case 3:
         plan_.consistency = plan::Backup{between(1, std::min(2u, plan_.workers - 1))};
+        quorum();
         break;
       case 4:
         plan_.consistency = plan::Adaptive{1, between(2, 8)};
         plan_.prefetch = rng_.one_in(2);
+        automatic();
         break;
       default:
         plan_.consistency = plan::Ssp{between(0, 4)};
@@ -91,6 +95,23 @@ class Draw {
     }
     if (std::holds_alternative<plan::Asp>(plan_.consistency)) plan_.prefetch = rng_.one_in(2);
     plan_.balance = rng_.one_in(4) ? plan::Balance::by_speed : plan::Balance::equal;
+  }
+
+  /// Some of the moving bounds start with the largest.
+  void automatic() {
+    Rng rng = Rng::stream(plan_.seed, kAutomaticStream);
+    if (!rng.one_in(2)) return;
+    plan_.consistency = plan::Automatic{1 + static_cast<std::uint32_t>(rng.below(8))};
+    plan_.prefetch = false;
+  }
+  /// Some of the rounds that drop pushes have a grace window.
+  void quorum() {
+    Rng rng = Rng::stream(plan_.seed, kQuorumStream);
+    if (!rng.one_in(2)) return;
+    plan::Quorum quorum{.count = 1 + static_cast<std::uint32_t>(rng.below(plan_.workers))};
+    quorum.mad = rng.one_in(3);
+    if (!quorum.mad && !rng.one_in(3)) quorum.grace_ms = sim::uniform(rng, 0.01, 20);
+    plan_.consistency = quorum;
   }
 
   void pipelines() {

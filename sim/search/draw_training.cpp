@@ -4,6 +4,7 @@
 #include <iterator>
 
 #include "plan/local_steps.hpp"
+#include "policies/consistency/consistency.hpp"
 #include "policies/delay/delay_policy.hpp"
 #include "policies/optimizer/shard_optimizer.hpp"
 #include "sim/search/dice.hpp"
@@ -29,7 +30,7 @@ void limit_norm(Plan& plan) {
 
 void codecs(Plan& plan) {
   Rng rng = Rng::stream(plan.seed, kCodecStream);
-  const bool drops = std::holds_alternative<plan::Backup>(plan.consistency) ||
+  const bool drops = make_consistency(plan.consistency)->round_size().drops() ||
                      plan.optimizer.clip_value > 0;  // a part of a push
   if (drops) plan.compress.push = plan::NoCodec{};
   if (plan.pipeline.stages == 1)
@@ -69,6 +70,8 @@ void local_steps(Plan& plan) {
                                           {0.5, plan::DelayedNesterov{0.5, 2}}};
     plan.local_steps = {1 + static_cast<std::uint32_t>(rng.below(4)),
                         outer[rng.below(std::size(outer))]};
+    if (make_consistency(plan.consistency)->by_rounds() && rng.one_in(3))
+      plan.local_steps.merge = plan::Merge::radial_directional;
   }
   if (!check_local_steps(plan)) plan.local_steps = {};
   if (plan.lease_size > 0)

@@ -51,14 +51,16 @@ struct FullRounds : Scene {
   ApplyFullRounds policy;
 };
 
-/// One spare worker; the shard leads.
+/// One spare worker, and no grace window unless one is given; the shard leads.
 struct FirstPushes : Scene {
-  explicit FirstPushes(std::uint32_t bucket_count = 1)
-      : Scene(bucket_count), policy(1, true, clocks, sink, scheduler) {}
+  explicit FirstPushes(std::uint32_t bucket_count = 1, GraceWindow grace = GraceWindow::fixed({}))
+      : Scene(bucket_count),
+        policy(RoundSize::all_but(1), std::move(grace), true, 1, clocks, sink, scheduler) {}
   std::vector<msg::RoundClosed> proposals() const { return out.sent<msg::RoundClosed>(kScheduler); }
   bool close(std::int64_t round, std::vector<WorkerId> contributors) {
-    return policy.close({Iteration(round), std::move(contributors), View(1)});
+    return policy.close({Iteration(round), std::move(contributors), View(1), scale});
   }
+  double scale = 1;
   Channel scheduler{kScheduler};
   ApplyFirstPushes policy;
 };
@@ -146,10 +148,76 @@ TEST_CASE("a round is proposed again only for another view or further pushes") {
   CHECK(scene.proposals().size() == 3);
 }
 
+TEST_CASE("a round with enough pushes waits for more until its grace window ends") {
+  FirstPushes scene(1, GraceWindow::fixed(milliseconds(20)));
+  scene.take(scene.policy, push_of(kC, 0));
+  scene.out.advance(milliseconds(5));
+  scene.take(scene.policy, push_of(kA, 0));
+  CHECK(scene.proposals().empty());
+  REQUIRE(scene.out.timers() == std::vector{milliseconds(20)});
+  scene.out.advance(milliseconds(20));
+  scene.policy.on_timer(scene.out);
+  REQUIRE(scene.proposals().size() == 1);
+  CHECK(scene.proposals()[0].contributors == std::vector{kA, kC});
+}
+
+TEST_CASE("a round that all workers have pushed waits no longer") {
+  FirstPushes scene(1, GraceWindow::fixed(milliseconds(20)));
+  for (const WorkerId worker : {kA, kC, kB}) scene.take(scene.policy, push_of(worker, 0));
+  REQUIRE(scene.proposals().size() == 1);
+  CHECK(scene.proposals()[0].contributors == std::vector{kA, kB, kC});
+}
+
+TEST_CASE("one timer serves the grace windows of several rounds") {
+  FirstPushes scene(1, GraceWindow::fixed(milliseconds(20)));
+  for (const WorkerId worker : {kA, kC, kB}) scene.take(scene.policy, push_of(worker, 0));
+  REQUIRE(scene.close(0, {kA, kB, kC}));
+  scene.policy.apply_closed(scene.out);
+  scene.out.advance(milliseconds(15));
+  for (const WorkerId worker : {kA, kC}) scene.take(scene.policy, push_of(worker, 1));
+  CHECK(scene.out.timers() == std::vector{milliseconds(20)});
+  scene.out.advance(milliseconds(5));
+  scene.policy.on_timer(scene.out);  // of round 0
+  CHECK(scene.proposals().size() == 1);
+  CHECK(scene.out.timers() == std::vector{milliseconds(20), milliseconds(15)});
+  scene.out.advance(milliseconds(15));
+  scene.policy.on_timer(scene.out);
+  CHECK(scene.proposals().size() == 2);
+}
+
+TEST_CASE("a restored shard continues a grace window") {
+  FirstPushes scene(1, GraceWindow::fixed(milliseconds(20))),
+      standby(1, GraceWindow::fixed(milliseconds(20)));
+  for (const WorkerId worker : {kA, kC}) scene.take(scene.policy, push_of(worker, 0));
+  for (const WorkerId worker : {kA, kC}) standby.clocks.accept(worker, Iteration(0), 0, 1);
+  standby.policy.restore(scene.policy.save());
+  standby.out.advance(milliseconds(19));
+  standby.policy.propose(standby.out);
+  CHECK(standby.proposals().empty());
+  CHECK(standby.out.timers().empty());  // it has the primary's
+  standby.out.advance(milliseconds(1));
+  standby.policy.on_timer(standby.out);
+  CHECK(standby.proposals().size() == 1);
+}
+
+TEST_CASE("the pushes of a closed round are applied with its scale") {
+  FirstPushes scene;
+  scene.scale = 0.5;
+  for (const WorkerId worker : {kA, kB, kC}) {
+    auto push = push_of(worker, 0);
+    push.weight = 0.5;
+    scene.take(scene.policy, push);
+  }
+  REQUIRE(scene.close(0, {kA, kB, kC}));
+  scene.policy.apply_closed(scene.out);
+  CHECK(scene.sink.weights == std::vector{0.25, 0.25, 0.25});
+}
+
 TEST_CASE("a shard that does not lead proposes no round") {
   Scene scene;
   Channel scheduler(kScheduler);
-  ApplyFirstPushes policy(1, false, scene.clocks, scene.sink, scheduler);
+  ApplyFirstPushes policy(RoundSize::all_but(1), GraceWindow::fixed({}), false, 1, scene.clocks,
+                          scene.sink, scheduler);
   for (const WorkerId worker : {kA, kB, kC}) scene.take(policy, push_of(worker, 0));
   CHECK(scene.out.sent<msg::RoundClosed>(kScheduler).empty());
 }

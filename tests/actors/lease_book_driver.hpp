@@ -40,7 +40,7 @@ class LeaseBookDriver {
     follow();
     const WorkerId id(static_cast<std::uint32_t>(rng_.below(workers_.size())));
     auto& worker = at(id);
-    switch (rng_.below(limits_.spare > 0 ? 14 : 12)) {
+    switch (rng_.below(limits_.round_size.drops() ? 14 : 12)) {
       case 12:
       case 13:
         close_round();
@@ -70,7 +70,7 @@ class LeaseBookDriver {
     for (int round = 0; !book_.all_trained(); ++round) {
       LW_CHECK(round < 10'000, "all_trained() stays false", limits_.by_rounds,
                limits_.total_iterations, workers_.size());
-      if (limits_.spare > 0) close_round();
+      if (limits_.round_size.drops()) close_round();
       for (std::uint32_t i = 0; i < workers_.size(); ++i) {
         const WorkerId id(i);
         if (!at(id).live && book_.anything_to_lease()) begin_admission(id);
@@ -149,7 +149,7 @@ class LeaseBookDriver {
     for (std::uint32_t i = 0; i < workers_.size(); ++i) {
       const auto& worker = workers_[i];
       const Iteration end = snapshot.ends.at(WorkerId(i));
-      if (limits_.spare > 0 && first_open_ < end) return false;
+      if (limits_.round_size.drops() && first_open_ < end) return false;
       if (worker.live && worker.clock.value() < end.value()) return false;
     }
     return true;
@@ -205,9 +205,7 @@ class LeaseBookDriver {
     // By rounds, all shares state the samples of the workers that took part when the round began.
     auto& round = round_samples_[limits_.by_rounds ? lease->first_iteration : Iteration(-1)];
     if (round == 0 || !limits_.by_rounds)
-      round = limits_.batch *
-              static_cast<std::uint32_t>(std::max<std::size_t>(
-                  1, live().size() - std::min<std::size_t>(limits_.spare, live().size())));
+      round = limits_.batch * static_cast<std::uint32_t>(limits_.round_size.of(live().size()));
     LW_CHECK(lease->round_samples == round, text_of(lease), round);
     LW_CHECK(limits_.by_rounds || lease->begin < lease->end, "an empty lease", text_of(lease));
     LW_CHECK(lease->end - lease->begin <=
@@ -228,12 +226,12 @@ class LeaseBookDriver {
     return true;
   }
 
-  /// A round has at most the samples that its leases state, plus those of spare workers.
+  /// A round has at most the samples that its leases state, unless it drops pushes.
   void check_sum_of_round(const msg::Lease& lease) {
     if (!limits_.by_rounds) return;
     auto& sum = round_sums_[lease.first_iteration];
     sum += lease.end - lease.begin;
-    LW_CHECK(sum <= lease.round_samples || limits_.spare > 0, sum, lease.first_iteration);
+    LW_CHECK(sum <= lease.round_samples || limits_.round_size.drops(), sum, lease.first_iteration);
   }
 
   void train_some(WorkerId id) {
@@ -245,7 +243,7 @@ class LeaseBookDriver {
   /// Confirms the iterations below `until`. The book must return exactly their samples.
   void train(WorkerId id, Iteration until) {
     auto& worker = at(id);
-    if (limits_.spare > 0) until = std::min(until, first_open_);
+    if (limits_.round_size.drops()) until = std::min(until, first_open_);
     if (until.value() < worker.clock.value()) return;
     std::int64_t expected = 0;
     for (const auto& lease : worker.leases)
@@ -349,7 +347,7 @@ class LeaseBookDriver {
     return worker.next;
   }
   bool has_open_share(const Worker& worker) const {
-    return limits_.spare > 0 && position(worker) < worker.next;
+    return limits_.round_size.drops() && position(worker) < worker.next;
   }
   static bool has_share(const Worker& worker, Iteration round) {
     return std::any_of(worker.leases.begin(), worker.leases.end(),
@@ -399,7 +397,7 @@ class LeaseBookDriver {
   std::int64_t trained_iterations_ = 0;
   std::optional<Snapshot> snapshot_;
   std::int64_t snapshots_ = 0;  // compared
-  Iteration first_open_;        // with spare workers: the first round that is not closed
+  Iteration first_open_;        // for rounds that drop pushes: the first that is not closed
 };
 
 }  // namespace leeway::test

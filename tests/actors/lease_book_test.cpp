@@ -68,7 +68,9 @@ TEST_CASE("every sample of every epoch is trained once when workers die, idle an
   });
   rc::prop("rounds that are closed early", [&] {
     auto limits = any_limits(true);
-    limits.spare = *rc::gen::inRange<std::uint32_t>(1, 5);
+    const auto count = *rc::gen::inRange<std::uint32_t>(1, 5);
+    limits.round_size =
+        *rc::gen::arbitrary<bool>() ? RoundSize::all_but(count) : RoundSize::at_least(count);
     if (*rc::gen::arbitrary<bool>())
       limits.total_iterations = *rc::gen::inRange<std::uint64_t>(1, 60);
     snapshots += drive(limits);

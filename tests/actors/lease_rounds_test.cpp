@@ -46,7 +46,11 @@ TEST_CASE("a worker that starts later returns its shares of earlier rounds") {
 }
 
 TEST_CASE("shares of stragglers in a closed round go back, requested or not") {
-  LeaseBook book({.data_size = 40, .total_samples = 40, .batch = 5, .by_rounds = true, .spare = 2});
+  LeaseBook book({.data_size = 40,
+                  .total_samples = 40,
+                  .batch = 5,
+                  .by_rounds = true,
+                  .round_size = RoundSize::all_but(2)});
   const auto live = workers(4);
   for (const std::uint32_t asking : {0u, 1u, 2u}) {
     const auto lease = book.grant(WorkerId(asking), Iteration(0), live);
@@ -73,8 +77,27 @@ TEST_CASE("shares of stragglers in a closed round go back, requested or not") {
   }
 }
 
+TEST_CASE("the weights of a round shrink if more pushes have come than it needs") {
+  LeaseBook book({.data_size = 40,
+                  .total_samples = 40,
+                  .batch = 5,
+                  .by_rounds = true,
+                  .round_size = RoundSize::at_least(2)});
+  const auto live = workers(4);
+  for (const WorkerId worker : live)
+    CHECK(book.grant(worker, Iteration(0), live)->round_samples == 10);
+  CHECK(book.suffice(Iteration(0), workers(2), live));
+  CHECK(book.scale(Iteration(0), workers(2)) == 1);
+  CHECK(book.scale(Iteration(0), workers(3)) == 2.0 / 3);
+  CHECK(book.scale(Iteration(0), live) == 0.5);
+}
+
 TEST_CASE("a full round needs all workers except the spare ones, a short round all its shares") {
-  LeaseBook book({.data_size = 30, .total_samples = 30, .batch = 5, .by_rounds = true, .spare = 3});
+  LeaseBook book({.data_size = 30,
+                  .total_samples = 30,
+                  .batch = 5,
+                  .by_rounds = true,
+                  .round_size = RoundSize::all_but(3)});
   const auto live = workers(5);
   for (const int round : {0, 1})
     for (const WorkerId worker : live) REQUIRE(book.grant(worker, Iteration(round), live));
@@ -98,7 +121,11 @@ TEST_CASE("a full round needs all workers except the spare ones, a short round a
 }
 
 TEST_CASE("all samples may be leased while an open round can still return some") {
-  LeaseBook book({.data_size = 10, .total_samples = 10, .batch = 5, .by_rounds = true, .spare = 1});
+  LeaseBook book({.data_size = 10,
+                  .total_samples = 10,
+                  .batch = 5,
+                  .by_rounds = true,
+                  .round_size = RoundSize::all_but(1)});
   const auto live = workers(2);
   REQUIRE(book.grant(WorkerId(0), Iteration(0), live));
   CHECK_FALSE(book.grant(WorkerId(0), Iteration(1), live));
@@ -144,8 +171,11 @@ AppliedBuckets end_worker_1(LeaseBook& book) {
 }  // namespace
 
 TEST_CASE("a partial share of a round that is dropped or skipped keeps its list") {
-  const LeaseBook::Limits limits = {
-      .data_size = 40, .total_samples = 40, .batch = 5, .by_rounds = true, .spare = 1};
+  const LeaseBook::Limits limits = {.data_size = 40,
+                                    .total_samples = 40,
+                                    .batch = 5,
+                                    .by_rounds = true,
+                                    .round_size = RoundSize::all_but(1)};
   const auto live = workers(3);
   for (const bool closed : {true, false}) {
     LeaseBook book(limits);

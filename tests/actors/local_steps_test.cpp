@@ -180,6 +180,14 @@ TEST_CASE("plans whose workers cannot take local steps are refused", "[local]") 
   CHECK_THAT(refused([](Plan& plan) { plan.local_steps.count = 0; }), Contains("fits"));
   CHECK_THAT(refused([](Plan& plan) { plan.local_steps = {.outer = {.kind = plan::Adam{}}}; }),
              Contains("give --local-steps 1 or more"));
+  CHECK_THAT(
+      refused([](Plan& plan) { plan.local_steps = {.merge = plan::Merge::radial_directional}; }),
+      Contains("there are no pseudo-gradients"));
+  CHECK_THAT(refused([](Plan& plan) {
+               plan.consistency = plan::Asp{};
+               plan.local_steps.merge = plan::Merge::radial_directional;
+             }),
+             Contains("give --staleness bsp, backup(N) or quorum(K)"));
   CHECK_THAT(refused([](Plan& plan) { plan.pipeline.stages = 3; }), Contains("give --stages 1"));
   CHECK_THAT(refused([](Plan& plan) { plan.optimizer.kind = plan::Sum{}; }),
              Contains("take no steps on a copy"));

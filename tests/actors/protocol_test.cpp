@@ -29,6 +29,11 @@ Plan random_plan(std::uint64_t seed) {
   const bool rounds = policy > 6 && plan.workers > 1;
   if (rounds)
     plan.consistency = plan::Backup{static_cast<std::uint32_t>(1 + rng.below(plan.workers - 1))};
+  if (rounds && rng.one_in(2))
+    plan.consistency =
+        plan::Quorum{.count = static_cast<std::uint32_t>(1 + rng.below(plan.workers)),
+                     .grace_ms = rng.one_in(2) ? 0.0 : 0.5,
+                     .mad = false};
   const bool leeway = policy == 1 || (policy > 1 && least > 0 && !rounds);
   plan.prefetch = leeway && rng.one_in(2);
   if (rng.one_in(3)) {

@@ -44,14 +44,18 @@ class RecordingOutbox final : public Outbox {
     return work;
   }
 
-  Instant now() const override { return {}; }
+  /// The delays of the timers that have been set so far.
+  const std::vector<Duration>& timers() const { return timers_; }
+  void advance(Duration time) { now_ = now_ + time; }
+
+  Instant now() const override { return now_; }
   Rng& random() override { return rng_; }
   void send(Address to, Message message) override {
     auto envelope = decode(message);
     LW_CHECK(bool(envelope), to);
     sent_.emplace_back(to, std::move(*envelope));
   }
-  void after(Duration, TimerToken) override {}
+  void after(Duration delay, TimerToken) override { timers_.push_back(delay); }
   void compute(std::shared_ptr<Work> work) override { work_.push_back(std::move(work)); }
   void watch(Address) override {}
   void emit(const Event& event) override { events_.push_back(event); }
@@ -60,6 +64,8 @@ class RecordingOutbox final : public Outbox {
   std::vector<std::pair<Address, Envelope>> sent_;
   std::vector<Event> events_;
   std::deque<std::shared_ptr<Work>> work_;
+  std::vector<Duration> timers_;
+  Instant now_;
   Rng rng_{1};
 };
 
@@ -70,18 +76,22 @@ inline PushName name_of(const Contribution& push) {
   return {push.worker.value(), push.iteration.value()};
 }
 
-/// Records the names of pushes.
+/// Records the names of pushes, and the weights of those that are applied.
 class RecordingSink final : public PushSink {
  public:
   void apply(std::vector<Contribution> contributions, Outbox&) override {
     auto& update = updates.emplace_back();
-    for (const auto& push : contributions) update.push_back(name_of(push));
+    for (const auto& push : contributions) {
+      update.push_back(name_of(push));
+      weights.push_back(push.weight);
+    }
   }
   void drop(const Contribution& push, Outbox&) override { dropped.push_back(name_of(push)); }
   void forget(const Contribution& push) override { forgotten.push_back(name_of(push)); }
 
   std::vector<std::vector<PushName>> updates;
   std::vector<PushName> dropped, forgotten;
+  std::vector<double> weights;
 };
 
 /// A push with one block, or with no block if `empty`.

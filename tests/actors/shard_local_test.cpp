@@ -70,4 +70,53 @@ TEST_CASE("each worker counts equally, whatever the number of its local steps", 
   }
 }
 
+TEST_CASE("radial-directional merge keeps the mean length of the pseudo-gradients", "[local]") {
+  Plan plan = local_plan(plan::Bsp{});
+  plan.local_steps.merge = plan::Merge::radial_directional;
+  ShardScene scene(job_of(plan));
+  scene.admit_all();
+  const WorkerId whole(0), brief(1);
+  REQUIRE(scene.pull(whole, 0));
+  REQUIRE(scene.pull(brief, 0));
+  const auto before = floats_of(msg::SnapshotState{.blocks = scene.weights(whole, 0)});
+  push_delta(scene, whole, 12);
+  push_delta(scene, brief, 6);
+  const auto after = floats_of(scene.finish());
+  const double weight[] = {12.0 * 12 / 4, 6.0 * 6 / 2};  // samples^2 / steps
+  std::size_t tensors = 0;
+  for (const auto& [id, w] : before) {
+    const Block& block = scene.job().layout->block(id);
+    if (block.average > 0) continue;
+    const Blob pushed[] = {gradient_of(scene.job(), id, whole, 0),
+                           gradient_of(scene.job(), id, brief, 0)};
+    for (const BlockSlice& slice : block.slices) {
+      const auto& shape =
+          scene.job().model->parameters()[static_cast<std::size_t>(slice.parameter)].spec.shape;
+      const auto begin = static_cast<std::size_t>(slice.offset);
+      const auto end = begin + static_cast<std::size_t>(slice.rows * shape.row_count());
+      const auto at = [&](int worker, std::size_t i) {
+        return static_cast<double>(pushed[worker].as_floats()[i]);
+      };
+      double norm[2] = {0, 0}, sum = 0;
+      for (const int worker : {0, 1}) {
+        for (std::size_t i = begin; i < end; ++i) norm[worker] += at(worker, i) * at(worker, i);
+        norm[worker] = std::sqrt(norm[worker]);
+        REQUIRE(norm[worker] > 0);
+      }
+      const auto direction = [&](std::size_t i) {
+        return weight[0] * at(0, i) / norm[0] + weight[1] * at(1, i) / norm[1];
+      };
+      for (std::size_t i = begin; i < end; ++i) sum += direction(i) * direction(i);
+      const double radius = (weight[0] * norm[0] + weight[1] * norm[1]) / (weight[0] + weight[1]);
+      for (std::size_t i = begin; i < end; ++i) {
+        CAPTURE(slice.parameter, i);
+        const double expected = static_cast<double>(w[i]) - radius / std::sqrt(sum) * direction(i);
+        CHECK(std::abs(static_cast<double>(after.at(id)[i]) - expected) < 1e-5);
+      }
+      ++tensors;
+    }
+  }
+  CHECK(tensors == 6);
+}
+
 }  // namespace leeway::test

@@ -78,6 +78,29 @@ TEST_CASE("the bounds of adaptive must increase") {
     CHECK_THAT(wrong, Contains("is not a range") && Contains("--staleness adaptive(1,8)"));
 }
 
+TEST_CASE("a quorum has no more pushes than workers, and one kind of grace window") {
+  const auto quorum = [](plan::Quorum quorum) {
+    return after([&](Plan& p) { p.workers = 4, p.consistency = quorum; });
+  };
+  CHECK(quorum({4, 20}) == "");
+  CHECK(quorum({.count = 1, .mad = true}) == "");
+  for (const std::uint32_t count : {0u, 5u})
+    CHECK_THAT(quorum({count, 0}), Contains("a round of 4 workers never has") &&
+                                       Contains("give --staleness \"quorum(4)\""));
+  CHECK_THAT(quorum({2, -1}), Contains("consistency.quorum.grace_ms: -1 is not allowed"));
+  CHECK_THAT(quorum({2, 20, true}), Contains("give one of the two"));
+}
+
+TEST_CASE("the bound of auto may fall to 0, so workers cannot prefetch") {
+  const auto automatic = [](std::uint32_t high, bool prefetch) {
+    return after([&](Plan& p) { p.consistency = plan::Automatic{high}, p.prefetch = prefetch; });
+  };
+  CHECK(automatic(16, false) == "");
+  CHECK_THAT(automatic(0, false), Contains("consistency.auto.high: 0 is not a largest bound"));
+  CHECK_THAT(automatic(16, true), Contains("the bound of auto may fall to 0") &&
+                                      Contains("give --staleness adaptive(1,8)"));
+}
+
 TEST_CASE("the workers must divide into whole pipelines") {
   const auto piped = [](std::uint32_t stages, std::uint32_t workers) {
     return after([&](Plan& p) { p.pipeline.stages = stages, p.workers = workers; });
@@ -118,8 +141,8 @@ TEST_CASE("settings that a pipeline does not support are refused with a remedy")
         "prefetch: a stage pulls at the times that its schedule sets; give --no-prefetch, or "
         "--stages 1");
   CHECK(piped([](Plan& p) { p.consistency = plan::Backup{1}; }) ==
-        "consistency.backup: a pipeline cannot abandon an iteration that it has begun; "
-        "give --staleness bsp, or --stages 1");
+        "consistency: a pipeline cannot abandon an iteration that it has begun, as backup and "
+        "quorum require; give --staleness bsp, or --stages 1");
 }
 
 TEST_CASE("pipeline settings are refused if workers train the whole model") {

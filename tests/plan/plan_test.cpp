@@ -288,6 +288,9 @@ TEST_CASE("an unknown name is refused with the nearest known one") {
   CHECK_THAT(toml_error("model = [\n'flatten',\n'rellu']"),
              Contains("plan.toml:3: model[1]: \"rellu\" is unknown; did you mean \"relu\"?"));
   CHECK_THAT(toml_error("optimizer = 'learning_rate'"), Contains("is unknown"));
+  CHECK_THAT(toml_error("split_data = 'dirichlet(0.1)'"),
+             Contains("\"dirichlet(0.1)\" has the form of a flag; give { dirichlet = { alpha = "
+                      "... } }"));
 }
 
 TEST_CASE("a value of the wrong type is refused with the right type") {
@@ -385,8 +388,9 @@ TEST_CASE("the first unknown kind and enum value of a message are refused by nam
                             "delay_policy is of the unknown kind 8",
                             "split_data is of the unknown kind 4",
                             "local_steps.outer is of the unknown kind 5",
+                            "local_steps.merge has the unknown value 2",
                             "lr_schedule is of the unknown kind 6",
-                            "consistency is of the unknown kind 5",
+                            "consistency is of the unknown kind 7",
                             "loss has the unknown value 3",
                             "model[0].linear.init has the unknown value 5",
                             "model[2].conv2d.init has the unknown value 5",

@@ -38,7 +38,7 @@ TEST_CASE("lost time is the waiting beyond that of the worker that waits least")
 }
 
 TEST_CASE("the bound starts low, rises to the high end while workers wait, and falls back") {
-  AdaptiveBound bound(1, 8);
+  AdaptiveBound bound(1, 8, 1);
   CHECK(bound.bound() == 1);
   CHECK(bound.next(kBusy) == 2);
   CHECK(bound.next(kBusy) == 3);
@@ -48,19 +48,19 @@ TEST_CASE("the bound starts low, rises to the high end while workers wait, and f
 }
 
 TEST_CASE("long waits raise the bound faster") {
-  AdaptiveBound bound(2, 100);
+  AdaptiveBound bound(2, 100, 2);
   CHECK(bound.next(interval(20000)) == 4);
   CHECK(bound.next(interval(20000)) == 7);
 }
 
 TEST_CASE("moderate waits leave the bound as it is") {
-  AdaptiveBound bound(1, 8);
+  AdaptiveBound bound(1, 8, 1);
   after(bound, kBusy, 3);
   CHECK(after(bound, kBetween, 50) == 4);
 }
 
 TEST_CASE("a fall that is undone doubles the time until the next one") {
-  AdaptiveBound bound(1, 8);
+  AdaptiveBound bound(1, 8, 1);
   after(bound, kBusy, 4);
   // With a bound of 5 no worker waits; with 4, some do.
   std::vector<int> falls;
@@ -80,7 +80,7 @@ TEST_CASE("the bound stays in its range and depends only on the reports") {
   rc::prop("any reports", [] {
     const auto low = *rc::gen::inRange<std::int64_t>(0, 20);
     const auto high = low + *rc::gen::inRange<std::int64_t>(1, 50);
-    AdaptiveBound bound(low, high), again(low, high);
+    AdaptiveBound bound(low, high, low), again(low, high, low);
     const auto any = [] {
       return *rc::gen::weightedOneOf<std::int64_t>(
           {{6, rc::gen::inRange<std::int64_t>(0, 20'000)},

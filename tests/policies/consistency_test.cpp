@@ -6,9 +6,12 @@
 #include <catch2/catch.hpp>
 #include <vector>
 
+#include "policies/automatic_plan.hpp"
 #include "policies/consistency/asp.hpp"
+#include "policies/consistency/automatic.hpp"
 #include "policies/consistency/backup.hpp"
 #include "policies/consistency/bsp.hpp"
+#include "policies/consistency/quorum.hpp"
 #include "policies/consistency/ssp.hpp"
 
 using namespace leeway;
@@ -160,22 +163,89 @@ TEST_CASE("bsp, ssp and asp differ by their bound, and only bsp has rounds") {
 TEST_CASE("a backup round waits for all workers except the spare ones, and for at least one") {
   const Backup backup(2);
   CHECK(backup.by_rounds());
-  CHECK(backup.spare() == 2);
   CHECK(backup.bound() == 0);
-  CHECK(round_contributors(6, 2) == 4);
-  CHECK(round_contributors(3, 2) == 1);
-  CHECK(round_contributors(2, 2) == 1);
-  CHECK(round_contributors(1, 2) == 1);
-  CHECK(round_contributors(4096, 0xffffffffu) == 1);
-  // A bsp round waits for all workers.
-  CHECK(round_contributors(6, Bsp().spare()) == 6);
+  const RoundSize size = backup.round_size();
+  CHECK(size.drops());
+  CHECK(size.of(6) == 4);
+  CHECK(size.of(3) == 1);
+  CHECK(size.of(2) == 1);
+  CHECK(size.of(1) == 1);
+  CHECK(RoundSize::all_but(0xffffffffu).of(4096) == 1);
+  CHECK(size.most_dropped(6) == 2);
+  CHECK(size.most_dropped(2) == 1);
+}
+
+TEST_CASE("a bsp round waits for all workers") {
+  CHECK_FALSE(Bsp().round_size().drops());
+  CHECK(Bsp().round_size().of(6) == 6);
+}
+
+TEST_CASE("a round with a quorum waits for that many workers, or for all if there are fewer") {
+  const Quorum quorum(plan::Quorum{3, 20});
+  CHECK(quorum.by_rounds());
+  CHECK(quorum.bound() == 0);
+  CHECK(quorum.round_size().drops());
+  CHECK(quorum.round_size().of(8) == 3);
+  CHECK(quorum.round_size().of(2) == 2);
+  CHECK(quorum.round_size().most_dropped(8) == 5);
+  CHECK(quorum.round_size().most_dropped(2) == 0);
+}
+
+TEST_CASE("auto starts with its largest bound, which may fall to 0") {
+  const Automatic automatic(16);
+  CHECK_FALSE(automatic.by_rounds());
+  CHECK(automatic.bound() == 0);
+  CHECK(automatic.first_bound() == 16);
+  CHECK(automatic.largest_bound() == 16);
+  CHECK(automatic.has_moving_bound());
+  CHECK(make_consistency(plan::Adaptive{2, 5})->first_bound() == 2);
+}
+
+TEST_CASE("auto balances by speed, and orders momentum unless the plan has a delay policy") {
+  Plan plan;
+  plan.optimizer.kind = plan::Momentum{};
+  CHECK(with_automatic_settings(plan) == plan);
+  plan.consistency = plan::Automatic{};
+  const Plan ordered = with_automatic_settings(plan);
+  CHECK(ordered.balance == plan::Balance::by_speed);
+  CHECK(ordered.delay_policy == plan::DelayPolicy(plan::OrderedMomentum{}));
+  plan.delay_policy = plan::GapAware{};
+  CHECK(with_automatic_settings(plan).delay_policy == plan.delay_policy);
+  plan.delay_policy = {};
+  for (const plan::OptimizerKind& kind :
+       {plan::OptimizerKind(plan::Sgd{}), plan::OptimizerKind(plan::Adam{}),
+        plan::OptimizerKind(plan::Sum{}), plan::OptimizerKind(plan::Momentum{0.9, 0.5})}) {
+    plan.optimizer.kind = kind;
+    CHECK(with_automatic_settings(plan).delay_policy == plan.delay_policy);
+  }
+}
+
+TEST_CASE("a grace window of fixed length begins with the quorum") {
+  const auto grace = Quorum(plan::Quorum{3, 20}).grace();
+  const Instant opened{milliseconds(100).ns}, quorum = opened + milliseconds(50);
+  CHECK(grace.end(opened, quorum) == quorum + milliseconds(20));
+}
+
+TEST_CASE("an adaptive grace window ends three deviations after the median of recent arrivals") {
+  auto grace = Quorum(plan::Quorum{.count = 3, .mad = true}).grace();
+  const Instant opened{milliseconds(100).ns}, quorum = opened + milliseconds(10);
+  for (const int ms : {10, 11, 12, 13, 14, 15, 16}) grace.arrived(milliseconds(ms));
+  CHECK(grace.end(opened, quorum) == quorum);  // too few arrivals to tell
+  grace.arrived(milliseconds(500));
+  // Of the values and of the deviations 4, 3, 2, 1, 0, 1, 2, 486, the larger middle one.
+  CHECK(grace.end(opened, quorum) == opened + milliseconds(14 + 3 * 2));
+  CHECK(grace.end(opened, opened + milliseconds(40)) == opened + milliseconds(40));
+  for (std::size_t i = 0; i < GraceWindow::kMostArrivals; ++i) grace.arrived(milliseconds(30));
+  CHECK(grace.arrivals().size() == GraceWindow::kMostArrivals);
+  CHECK(grace.end(opened, quorum) == opened + milliseconds(30));
 }
 
 TEST_CASE("make_consistency makes the policy that the plan names") {
   CHECK(make_consistency(plan::Bsp{})->name() == "bsp");
   CHECK(make_consistency(plan::Asp{})->name() == "asp");
   CHECK(make_consistency(plan::Backup{1})->name() == "backup");
-  CHECK(make_consistency(plan::Backup{3})->spare() == 3);
+  CHECK(make_consistency(plan::Backup{3})->round_size().of(8) == 5);
+  CHECK(make_consistency(plan::Quorum{3})->name() == "quorum");
   const auto ssp = make_consistency(plan::Ssp{5});
   CHECK(ssp->name() == "ssp");
   CHECK(ssp->bound() == 5);

@@ -260,4 +260,33 @@ TEST_CASE("ringmaster prints the published order beside its own, and continues i
   CHECK(read_text(folder / "run/table.txt") == table);
 }
 
+TEST_CASE("goodput prints published shares beside its own, and continues in its folder") {
+  const TemporaryFolder folder;
+  const std::vector<std::string> command = {kPrograms + "/leeway",
+                                            "reproduce",
+                                            "goodput",
+                                            "--seconds",
+                                            "60",
+                                            "--epochs",
+                                            "0.002",
+                                            "--out",
+                                            folder / "run"};
+  const auto ran = run_program(command);
+  INFO(ran.out << ran.err);
+  REQUIRE(ran.code == 0);
+  const std::string table = read_text(folder / "run/table.txt");
+  for (const char* part : {"1.2 million chips, 8 learners", "88.00%", "renewals",
+                           "radial-directional", "dropped pushes"})
+    CHECK(has(table, part));
+  REQUIRE(run_program(command).code == 0);
+  CHECK(read_text(folder / "run/table.txt") == table);
+}
+
+TEST_CASE("an unknown published result is named, with the nearest known one") {
+  const auto refused = run_program({kPrograms + "/leeway", "reproduce", "ringmastr"});
+  CHECK(refused.code == 2);
+  CHECK(has(refused.err, "unknown result \"ringmastr\""));
+  CHECK(has(refused.err, "ringmaster"));
+}
+
 }  // namespace leeway::test

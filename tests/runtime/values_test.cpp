@@ -11,6 +11,10 @@ TEST_CASE("--staleness takes a number, bsp, asp, a range or backup(N)") {
   CHECK(std::holds_alternative<plan::Bsp>(*parse_staleness("bsp")));
   CHECK(std::holds_alternative<plan::Asp>(*parse_staleness("asp")));
   CHECK(std::get<plan::Backup>(*parse_staleness("backup(2)")).spare == 2);
+  CHECK(*parse_staleness("quorum(3)") == plan::Consistency(plan::Quorum{3, 0}));
+  CHECK(*parse_staleness("quorum(3,20ms)") == plan::Consistency(plan::Quorum{3, 20}));
+  CHECK(*parse_staleness("quorum(3,mad)") ==
+        plan::Consistency(plan::Quorum{.count = 3, .mad = true}));
   for (const std::string wrong : {"three", "", "-1", "3.5", "99999999999", "3x", "backup",
                                   "backup()", "backup(", "backup(1", "backup(-1)", "backup(1)x"}) {
     INFO(wrong);
@@ -29,8 +33,27 @@ TEST_CASE("--staleness takes a number, bsp, asp, a range or backup(N)") {
   }
 }
 
+TEST_CASE("a malformed quorum is refused with an example") {
+  for (const std::string wrong : {"quorum", "quorum()", "quorum(", "quorum(3", "quorum(-1)",
+                                  "quorum(3,20)", "quorum(3,)", "quorum(3,20ms)x"}) {
+    INFO(wrong);
+    const auto refused = parse_staleness(wrong);
+    REQUIRE_FALSE(refused.has_value());
+    CHECK(refused.error().text.find("\"quorum(3,20ms)\"") != std::string::npos);
+  }
+}
+
+TEST_CASE("--merge takes mean or radial_directional") {
+  CHECK(*parse_merge("mean") == plan::Merge::mean);
+  CHECK(*parse_merge(text_of(plan::Merge::radial_directional)) == plan::Merge::radial_directional);
+  CHECK(parse_merge("sum").error().text ==
+        "--merge: \"sum\" is not known; give --merge mean or radial_directional");
+}
+
 TEST_CASE("text_of gives settings in the syntax of their flags") {
-  for (const std::string text : {"0", "3", "bsp", "asp", "backup(2)", "adaptive(2,12)"})
+  for (const std::string text :
+       {"0", "3", "bsp", "asp", "backup(2)", "adaptive(2,12)", "quorum(3)", "quorum(3,20ms)",
+        "quorum(3,0.5ms)", "quorum(3,mad)", "auto", "auto(32)"})
     CHECK(text_of(*parse_staleness(text)) == text);
   for (const std::string text : {"equal", "speed"}) CHECK(text_of(*parse_balance(text)) == text);
   for (const std::string text : {"none", "flip", "shift=2", "flip,shift=2"})

@@ -66,6 +66,11 @@ template <std::integral T, class Least, class Most>
 void any_between(T& out, Least least, Most most) {
   out = any_integer<T>(static_cast<T>(least), static_cast<T>(most));
 }
+template <std::floating_point T, class Least, class Most>
+void any_between(T& out, Least least, Most most) {
+  const auto share = static_cast<T>(any_integer<int>(0, 1024)) / 1024;
+  out = static_cast<T>(least) + share * (static_cast<T>(most) - static_cast<T>(least));
+}
 template <std::integral T, class Least>
 void any_at_least(T& out, Least least) {
   any_between(out, least, std::numeric_limits<T>::max());

@@ -32,6 +32,12 @@ TEST_CASE("the bound moves when all running members have reported iterations") {
   REQUIRE(bounds.size() == 2);  // one to each shard
   CHECK(bounds[0].body.staleness > 1);
   CHECK(parts.bound.bound() == bounds[0].body.staleness);
+  const auto moved = parts.out.take<msg::BoundMoved>();
+  REQUIRE(moved.size() == 1);
+  CHECK(moved[0].to == kMonitor);
+  CHECK(moved[0].body.before == 1);
+  CHECK(moved[0].body.staleness == bounds[0].body.staleness);
+  CHECK(moved[0].body.lost_percent > 10);
   // The next move needs another report of each member.
   report(parts, 1);
   CHECK(parts.out.has_sent_nothing());

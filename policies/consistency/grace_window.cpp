@@ -1,0 +1,34 @@
+#include "policies/consistency/grace_window.hpp"
+
+#include <algorithm>
+#include <cstddef>
+
+namespace leeway {
+namespace {
+
+/// Of two middle values the larger one. Requires a value.
+Duration median(std::vector<Duration> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+}  // namespace
+
+void GraceWindow::arrived(Duration after) {
+  if (length_) return;
+  if (arrivals_.size() == kMostArrivals) arrivals_.erase(arrivals_.begin());
+  arrivals_.push_back(after);
+}
+
+Instant GraceWindow::end(Instant opened, Instant quorum) const {
+  if (length_) return quorum + *length_;
+  if (arrivals_.size() < kLeastArrivals) return quorum;
+  const Duration usual = median(arrivals_);
+  std::vector<Duration> deviations;
+  for (const Duration one : arrivals_) deviations.push_back(std::max(one - usual, usual - one));
+  const Duration deviation = median(std::move(deviations));
+  return std::max(quorum, opened + usual + Duration{kDeviations * deviation.ns});
+}
+
+}  // namespace leeway

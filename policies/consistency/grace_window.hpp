@@ -1,0 +1,42 @@
+#pragma once
+// GraceWindow: how long a round with a quorum waits for further pushes.
+//
+// The window has a fixed length from the quorum on, or it ends at the median of recent arrivals
+// plus kDeviations median absolute deviations, both counted from the opening of the round. Source:
+// the Decoupled DiLoCo team, "Decoupled DiLoCo for Resilient Distributed Pre-training", arXiv
+// 2604.21428, 2026, which waits for a quorum and an adaptive grace window; the rule for the length
+// is Leeway's.
+#include <optional>
+#include <vector>
+
+#include "core/limits.hpp"
+#include "core/time.hpp"
+
+namespace leeway {
+
+class GraceWindow {
+ public:
+  static constexpr int kDeviations = 3;
+  /// The length follows from at least and at most this many arrivals; before, it is 0.
+  static constexpr std::size_t kLeastArrivals = 8, kMostArrivals = limits::kMaxGraceArrivals;
+
+  static GraceWindow fixed(Duration length) { return GraceWindow(length); }
+  static GraceWindow adaptive() { return GraceWindow(std::nullopt); }
+
+  /// A push came this long after its round was opened.
+  void arrived(Duration after);
+  /// When the window of a round ends that was opened at `opened` and had its quorum at `quorum`.
+  Instant end(Instant opened, Instant quorum) const;
+
+  /// The recent arrivals, the oldest first; none for a fixed length.
+  const std::vector<Duration>& arrivals() const { return arrivals_; }
+  void restore(std::vector<Duration> arrivals) { arrivals_ = std::move(arrivals); }
+
+ private:
+  explicit GraceWindow(std::optional<Duration> length) : length_(length) {}
+
+  std::optional<Duration> length_;  // empty: adaptive
+  std::vector<Duration> arrivals_;
+};
+
+}  // namespace leeway
