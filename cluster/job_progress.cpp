@@ -21,7 +21,7 @@ JobProgress::JobProgress(const Job& job)
 void JobProgress::progress(const Progress& progress) {
   std::lock_guard lock(mutex_);
   recent_.add(progress);
-  latest_.epoch = static_cast<double>(progress.samples_trained) / epoch_samples_;
+  latest_.epoch = static_cast<double>(progress.samples) / epoch_samples_;
   latest_.iterations = progress.iterations;
   latest_.samples = progress.samples;
   latest_.samples_per_second = recent_.samples_per_second();
