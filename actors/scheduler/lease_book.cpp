@@ -239,10 +239,10 @@ bool LeaseBook::suffice(Iteration round, const std::vector<WorkerId>& contributo
   if (whole_round == data_.round_contributors.end()) return false;  // no worker has a share of it
   std::vector<WorkerId> in_time;
   std::ranges::set_intersection(contributors, live, std::back_inserter(in_time));
-  return shares_of(in_time, round) >= std::min(whole_round->second, shares_of(live, round));
+  return count_shares(in_time, round) >= std::min(whole_round->second, count_shares(live, round));
 }
 
-std::size_t LeaseBook::shares_of(const std::vector<WorkerId>& from, Iteration round) const {
+std::size_t LeaseBook::count_shares(const std::vector<WorkerId>& from, Iteration round) const {
   std::size_t shares = 0;
   for_each_lease([&](WorkerId worker, const msg::Lease& lease) {
     if (lease.first_iteration == round && lease.begin < lease.end &&
@@ -254,7 +254,7 @@ std::size_t LeaseBook::shares_of(const std::vector<WorkerId>& from, Iteration ro
 
 double LeaseBook::scale(Iteration round, const std::vector<WorkerId>& contributors) const {
   const auto needed = data_.round_contributors.find(round);
-  const std::size_t shares = shares_of(contributors, round);
+  const std::size_t shares = count_shares(contributors, round);
   if (needed == data_.round_contributors.end() || shares <= needed->second) return 1;
   return static_cast<double>(needed->second) / static_cast<double>(shares);
 }

@@ -171,7 +171,7 @@ class LeaseBook {
   template <class Visit>
   void for_each_lease(Visit visit) const;
   /// The number of workers of `from`, in ascending order, that have samples in the round.
-  std::size_t shares_of(const std::vector<WorkerId>& from, Iteration round) const;
+  std::size_t count_shares(const std::vector<WorkerId>& from, Iteration round) const;
 
   /// The mutable state, except the supply.
   struct Data {

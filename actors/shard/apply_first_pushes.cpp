@@ -18,7 +18,7 @@ std::optional<WorkerId> ApplyFirstPushes::take(Contribution push, Outbox& out) {
   held_.add(std::move(push));
   if (!whole) return std::nullopt;
   whole_.push_back({worker, empty});
-  if (opened_ && !empty) grace_.arrived(out.now() - *opened_);
+  if (leads_ && opened_ && !empty) grace_.arrived(out.now() - *opened_);
   if (closing_) closing_->missing.erase(worker);
   const auto mover = apply_closed(out);
   if (!mover) propose(out);
@@ -33,7 +33,7 @@ void ApplyFirstPushes::propose(Outbox& out) {
     contributors.push_back(push.worker);
     empty += push.empty ? 1 : 0;
   }
-  if (!is_enough(empty) || is_gathering(out)) return;
+  if (!is_enough(empty) || wait_for_more(out)) return;
   // The scheduler may refuse a short round that lacks pushes: it hears of each further one.
   const Iteration round(clocks_.min_clock().value());
   const Proposal proposal{round, clocks_.view(), contributors.size()};
@@ -48,7 +48,7 @@ void ApplyFirstPushes::on_timer(Outbox& out) {
   propose(out);
 }
 
-bool ApplyFirstPushes::is_gathering(Outbox& out) {
+bool ApplyFirstPushes::wait_for_more(Outbox& out) {
   if (whole_.size() >= clocks_.at_min_clock()) return false;  // no other worker can push
   const Iteration round(clocks_.min_clock().value());
   if (gathering_.round != round) gathering_ = {round, out.now()};

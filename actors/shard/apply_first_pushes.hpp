@@ -67,8 +67,8 @@ class ApplyFirstPushes final : public ApplyPolicy {
   };
 
   bool is_enough(std::size_t empty) const;
-  /// Whether the open round, which has enough pushes, waits for more. Then the timer runs.
-  bool is_gathering(Outbox& out);
+  /// Whether the open round, which has enough pushes, waits for more. Then sets the timer.
+  bool wait_for_more(Outbox& out);
   void advance_clocks(const Closing& closed, Outbox& out);
   Clock settle(WorkerId worker);
 

@@ -15,7 +15,8 @@
 namespace leeway {
 namespace {
 
-/// Samples of one round, recovered exactly from the weight of a push; 1 without samples.
+/// Samples of one round, from the weight of a push, which the scale of a closed round may have
+/// changed; 1 without samples.
 std::int64_t round_samples(const std::vector<Contribution>& contributions) {
   for (const Contribution& one : contributions)
     if (one.samples > 0) return std::llround(one.samples / one.weight);

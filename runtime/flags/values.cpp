@@ -45,6 +45,13 @@ void emplace_kind(plan::LrScheduleKind& kind, std::size_t index, std::index_sequ
   (void)((index == Indices && (kind.emplace<Indices>(), true)) || ...);
 }
 
+/// The text between the brackets of `name(...)`; nullopt for another text.
+std::optional<std::string> in_brackets(std::string_view text, std::string_view name) {
+  if (!text.starts_with(name) || !text.substr(name.size()).starts_with('(') || !text.ends_with(')'))
+    return std::nullopt;
+  return std::string(text.substr(name.size() + 1, text.size() - name.size() - 2));
+}
+
 /// `quorum(3)`, `quorum(3,20ms)` or `quorum(3,mad)`.
 Expected<plan::Consistency> parse_quorum(const std::string& text) {
   TextReader in(text);
@@ -72,14 +79,12 @@ Expected<plan::Consistency> parse_quorum(const std::string& text) {
 }  // namespace
 
 Expected<plan::Consistency> parse_staleness(const std::string& text) {
-  constexpr std::string_view kAdaptive = "adaptive(";
   if (text == "bsp") return bsp();
   if (text == "asp") return asp();
   if (text == "auto") return automatic();
   if (const auto bound = number<std::uint32_t>(text)) return ssp(*bound);
-  if (text.starts_with(kAdaptive) && text.ends_with(')')) {
-    const auto range =
-        split_list(text.substr(kAdaptive.size(), text.size() - kAdaptive.size() - 1));
+  if (const auto bounds = in_brackets(text, "adaptive")) {
+    const auto range = split_list(*bounds);
     const auto low = number<std::uint32_t>(range.front());
     const auto high = number<std::uint32_t>(range.back());
     if (range.size() == 2 && low && high) return adaptive(*low, *high);
@@ -88,17 +93,11 @@ Expected<plan::Consistency> parse_staleness(const std::string& text) {
     return Error{concat("--staleness: \"", text,
                         "\" is not a range; give --staleness \"adaptive(1,8)\", the least and the "
                         "largest bound")};
-  constexpr std::string_view kBackup = "backup(";
-  if (text.starts_with(kBackup) && text.ends_with(')'))
-    if (const auto spare = number<std::uint32_t>(
-            std::string_view(text).substr(kBackup.size(), text.size() - kBackup.size() - 1)))
-      return backup(*spare);
+  if (const auto count = in_brackets(text, "backup"))
+    if (const auto spare = number<std::uint32_t>(*count)) return backup(*spare);
   if (text.starts_with("quorum")) return parse_quorum(text);
-  constexpr std::string_view kAuto = "auto(";
-  if (text.starts_with(kAuto) && text.ends_with(')'))
-    if (const auto high = number<std::uint32_t>(
-            std::string_view(text).substr(kAuto.size(), text.size() - kAuto.size() - 1)))
-      return automatic(*high);
+  if (const auto bound = in_brackets(text, "auto"))
+    if (const auto high = number<std::uint32_t>(*bound)) return automatic(*high);
   return Error{
       concat("--staleness: \"", text,
              "\" is not a number; give --staleness 3, or bsp for a barrier, asp for no "

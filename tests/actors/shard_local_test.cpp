@@ -32,17 +32,22 @@ void push_delta(ShardScene& scene, WorkerId worker, std::uint32_t samples) {
   }
 }
 
+/// Both workers pull; returns the weights by block.
+auto pull_both(ShardScene& scene, WorkerId first, WorkerId second) {
+  scene.admit_all();
+  REQUIRE(scene.pull(first, 0));
+  REQUIRE(scene.pull(second, 0));
+  return floats_of(msg::SnapshotState{.blocks = scene.weights(first, 0)});
+}
+
 }  // namespace
 
 TEST_CASE("each worker counts equally, whatever the number of its local steps", "[local]") {
   for (const plan::Consistency& consistency :
        {plan::Consistency(plan::Bsp{}), plan::Consistency(plan::Asp{})}) {
     ShardScene scene(job_of(local_plan(consistency)));
-    scene.admit_all();
     const WorkerId whole(0), brief(1);
-    REQUIRE(scene.pull(whole, 0));
-    REQUIRE(scene.pull(brief, 0));
-    const auto before = floats_of(msg::SnapshotState{.blocks = scene.weights(whole, 0)});
+    const auto before = pull_both(scene, whole, brief);
     push_delta(scene, whole, 12);
     push_delta(scene, brief, 2);  // one step
     const auto after = floats_of(scene.finish());
@@ -74,11 +79,8 @@ TEST_CASE("radial-directional merge keeps the mean length of the pseudo-gradient
   Plan plan = local_plan(plan::Bsp{});
   plan.local_steps.merge = plan::Merge::radial_directional;
   ShardScene scene(job_of(plan));
-  scene.admit_all();
   const WorkerId whole(0), brief(1);
-  REQUIRE(scene.pull(whole, 0));
-  REQUIRE(scene.pull(brief, 0));
-  const auto before = floats_of(msg::SnapshotState{.blocks = scene.weights(whole, 0)});
+  const auto before = pull_both(scene, whole, brief);
   push_delta(scene, whole, 12);
   push_delta(scene, brief, 6);
   const auto after = floats_of(scene.finish());
