@@ -83,12 +83,16 @@ Status check_schedule(const pipeline::Spec& spec) {
 
 Stages::Stages(const Plan& plan, const Model& model, const Layout& layout, pipeline::Spec spec,
                std::vector<ModelChunk> chunks)
-    : spec_(std::move(spec)), chunks_(std::move(chunks)) {
+    : spec_(std::move(spec)),
+      placement_(pipeline::placement_of(spec_)),
+      chunks_(std::move(chunks)) {
   const auto stages = static_cast<std::uint32_t>(spec_.stages);
   LW_CHECK(chunks_.size() == stages * static_cast<std::size_t>(spec_.chunks), chunks_.size());
   pipelines_ = plan.workers / stages;
   shares_.resize(stages);
-  for (std::size_t i = 0; i < chunks_.size(); ++i) shares_[i % stages].chunks.push_back(chunks_[i]);
+  for (std::size_t i = 0; i < chunks_.size(); ++i)
+    shares_[static_cast<std::size_t>(placement_.stage_of(static_cast<int>(i)))].chunks.push_back(
+        chunks_[i]);
   for (const std::uint32_t stage : plan.pipeline.recompute)
     if (stage < stages) shares_[stage].recompute = true;
   owners_.resize(layout.shards());
@@ -117,8 +121,10 @@ std::vector<WorkerId> Stages::neighbours(WorkerId worker) const {
   std::set<std::uint32_t> stages;
   if (stage > 0) stages.insert(stage - 1);
   if (stage < last) stages.insert(stage + 1);
-  if (spec_.chunks > 1 && stage == 0) stages.insert(last);
-  if (spec_.chunks > 1 && stage == last) stages.insert(0);
+  const bool in_a_round =
+      spec_.chunks > 1 && placement_.shape == pipeline::Placement::Shape::round_robin;
+  if (in_a_round && stage == 0) stages.insert(last);
+  if (in_a_round && stage == last) stages.insert(0);
   stages.erase(stage);
   std::vector<WorkerId> workers;
   for (const std::uint32_t other : stages) workers.push_back(this->worker(lead_of(worker), other));

@@ -63,7 +63,7 @@ class Stages {
   }
 
   /// The stages of the same pipeline that exchange messages with this one: the previous and the
-  /// next; with several chunks also the first and the last with each other.
+  /// next; with several chunks in a round also the first and the last with each other.
   std::vector<WorkerId> neighbours(WorkerId worker) const;
 
   /// For messages: "worker 5", or "pipeline 1 stage 2 (worker 6)".
@@ -73,14 +73,19 @@ class Stages {
 
   const StageShare& share(std::uint32_t stage) const { return shares_[stage]; }
   const StageShare& share_of(WorkerId worker) const { return shares_[stage_of(worker)]; }
-  /// The stages that push a bucket of Layout::buckets(shard): two for tied weights, which the last
-  /// stage borrows from the first.
+  /// The stages that push a bucket of Layout::buckets(shard): two for tied weights that one stage
+  /// borrows from another.
   const std::vector<std::uint32_t>& owners(ShardId shard, std::uint32_t bucket) const {
     return owners_[shard.value()][bucket];
   }
 
   const pipeline::Spec& spec() const { return spec_; }
   const std::vector<ModelChunk>& chunks() const { return chunks_; }
+  const pipeline::Placement& placement() const { return placement_; }
+  /// The stage with the model's last chunk: it knows the losses, and reports the samples.
+  std::uint32_t loss_stage() const {
+    return static_cast<std::uint32_t>(placement_.stage_of(static_cast<int>(chunks_.size()) - 1));
+  }
   /// Updates follow each other without a flush of the pipeline.
   bool asynchronous() const { return asynchronous_; }
   /// The most updates between the weights that a gradient is computed on and those that it is
@@ -91,6 +96,7 @@ class Stages {
 
  private:
   pipeline::Spec spec_;
+  pipeline::Placement placement_;
   std::vector<ModelChunk> chunks_;
   std::uint32_t pipelines_ = 1;
   bool asynchronous_ = false;

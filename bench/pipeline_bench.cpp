@@ -147,7 +147,7 @@ std::vector<Row> rows_of(const Network& of) {
       {concat(of.model, ", batch ", of.batch, ": 1 worker, 1 core"), 1, whole, 1, {}},
       {concat("1 worker, 1 core, ", kMicroBatches, " micro-batches"), 1, divided, 1, {}}};
   const auto times = times_of(task, divided);
-  for (const char* schedule : {"gpipe", "1f1b", "interleaved", "zb_h1", "2bw"}) {
+  for (const char* schedule : {"gpipe", "1f1b", "interleaved", "zb_h1", "zb_v", "2bw"}) {
     Plan piped = whole;
     split_into_stages(piped, 2, schedule);
     if (std::string_view(schedule) == "2bw") piped.consistency = ssp(1);

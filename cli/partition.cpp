@@ -177,7 +177,7 @@ void print_layers(const PartitionProblem& problem, const Partition& partition) {
   name("layer") << "  forward us  backward us     sends   weights  stage\n";
   for (std::size_t index = 0; index < partition.chunks.size(); ++index) {
     const pipeline::PieceRange& chunk = partition.chunks[index];
-    const int stage = static_cast<int>(index) % problem.spec.stages;
+    const int stage = placement_of(problem.spec).stage_of(static_cast<int>(index));
     for (int i = chunk.first; i < chunk.end; ++i) {
       const Piece& piece = problem.pieces[static_cast<std::size_t>(i)];
       name(concat(piece.name, ' ', piece.kind))
@@ -200,7 +200,8 @@ void print_chunks(const PartitionProblem& problem, const Partition& partition) {
             << std::right << "   speed  forward us  backward us  of the pace     sends   link us\n";
   for (std::size_t index = 0; index < partition.chunks.size(); ++index) {
     const pipeline::PieceRange& chunk = partition.chunks[index];
-    const auto stage = index % problem.devices.size();
+    const auto stage =
+        static_cast<std::size_t>(placement_of(problem.spec).stage_of(static_cast<int>(index)));
     const double share = static_cast<double>(chunk.ns.of_micro_batch()) /
                          static_cast<double>(std::max<std::int64_t>(partition.slowest_ns, 1));
     std::cout << std::setw(5) << stage << "  " << std::left << std::setw(static_cast<int>(width))
@@ -278,7 +279,7 @@ CLI::App* add_partition(CLI::App& app, PartitionOptions& options) {
   add_value(*command, "--micro-batches", options.micro_batches,
             "Micro-batches per update [from a plan with stages; else 8]", "1 or more");
   add_value(*command, "--chunks", options.chunks,
-            "Chunks of the model per stage, for interleaved [from the plan; else 2]",
+            "Chunks of the model per stage, for schedules with several [from the plan; else 2]",
             concat("1 to ", limits::kMaxChunks));
   add_value(*command, "--batch", options.batch, "Samples of all micro-batches [from the plan]",
             "1 or more");

@@ -134,7 +134,7 @@ CLI::App* add_schedule(CLI::App& app, ScheduleOptions& options) {
             "1 or more")
       ->capture_default_str();
   add_value(*command, "--chunks", options.chunks,
-            "Chunks of the model per stage, for interleaved [2]",
+            "Chunks of the model per stage, for schedules with several [2]",
             concat("1 to ", limits::kMaxChunks));
   add_value(*command, "--updates", options.updates,
             "Updates to show [1; 3 for schedules without flushes]", "1 or more");

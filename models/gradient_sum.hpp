@@ -22,8 +22,8 @@ inline float mean_scale(std::int64_t samples, std::int64_t total) {
 
 /// to += from: two gradients of one parameter of this shape, whose slices can differ. For tied
 /// weights, `to` is the embedding's gradient and `from` the unembedding's. One pass adds them after
-/// each micro-batch; the shard adds them once if two chunks have summed them. With one micro-batch
-/// the bits are the same, with several they differ by rounding.
+/// each micro-batch. If two chunks have summed them, they are added once, by their stage or by the
+/// shard. With one micro-batch the bits are the same, with several they differ by rounding.
 void add_gradient(Executor& on, GradientView to, GradientView from, const Shape& shape);
 
 /// The blocks whose gradients a chunk computes: those of its layers, and those of a parameter that
@@ -52,7 +52,8 @@ class GradientSum {
   /// Bytes that it holds now.
   std::int64_t bytes() const;
 
-  /// Moves out the gradient of a block. Requires that all micro-batches were added.
+  /// Moves out the gradient of a block, if the chunk has one. Requires that all micro-batches were
+  /// added.
   Blob take(BlockId block) { return std::move(sums_[block.value()]); }
 
  private:

@@ -90,7 +90,7 @@ void print_stages(std::ostream& out, const Stages& stages, const RunReport& tota
     const std::size_t lead = worker - worker % count;
     out << std::setw(10) << worker / count << std::setw(7) << worker % count << std::setw(8)
         << worker << std::setw(12) << grouped(row.iterations) << std::setw(12)
-        << grouped(totals.workers[lead + count - 1].samples) << std::setw(12)
+        << grouped(totals.workers[lead + stages.loss_stage()].samples) << std::setw(12)
         << duration(row.compute.seconds()) << std::setw(12) << duration(row.wait.seconds())
         << std::setw(18) << duration(row.wait_before.seconds()) << std::setw(13)
         << duration(row.wait_after.seconds()) << std::setw(18)
@@ -367,7 +367,7 @@ std::string result_json(const Job& job, const RunReport& totals) {
               .total();
     }
     entry["iterations"] = row.iterations;
-    entry["samples"] = totals.workers[worker - stage + count - 1].samples;
+    entry["samples"] = totals.workers[worker - stage + job.stages->loss_stage()].samples;
     entry["compute_seconds"] = row.compute.seconds();
     entry["wait_seconds"] = row.wait.seconds();
     if (job.stages->piped()) {

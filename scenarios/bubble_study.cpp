@@ -203,12 +203,13 @@ int main(int argc, char** argv) {
                     "Compare the idle time of pipeline stages with the schedules' formulas.");
   scenario
       .description(
-          "Six schedules, 2 to 8 stages and 4 to 32 micro-batches per update, thirty updates\n"
+          "Nine schedules, 2 to 8 stages and 4 to 32 micro-batches per update, thirty updates\n"
           "each, in virtual time and without noise. The table shows the share of time in which\n"
           "stages compute nothing, in brackets the share by the schedule's formula, and the\n"
           "largest difference in the row in percentage points. * marks sizes without a formula,\n"
           "for which the schedule's table is played instead, and - sizes that the schedule does\n"
-          "not allow. interleaved has two chunks per stage. --world latency=1ms gives messages\n"
+          "not allow. Schedules with chunks have two per stage. --world latency=1ms gives "
+          "messages\n"
           "a cost, --slow 1:2x slows down the second stage of each pipeline.")
       .decides({"--epochs", "--batch", "--micro-batches", "--iterations", "--seconds",
                 "--until-accuracy", "--evaluate-every", "--workers", "--staleness", "--balance",

@@ -137,11 +137,11 @@ Progress Monitor::present(Outbox& out) {
     progress.iterations = job_->resumed->manifest.scheduler.supply.iterations;
     progress.samples = checkpoint::samples_trained(job_->resumed->manifest);
   }
-  // All stages of a pipeline report the same iteration: the last stage counts.
+  // All stages of a pipeline report the same iteration: the one with the losses counts.
   const std::uint32_t stages = job_->stages->count();
-  for (std::size_t last = stages - 1; last < workers_.size(); last += stages) {
-    progress.iterations += workers_[last].iterations;
-    progress.samples += workers_[last].samples;
+  for (std::size_t i = job_->stages->loss_stage(); i < workers_.size(); i += stages) {
+    progress.iterations += workers_[i].iterations;
+    progress.samples += workers_[i].samples;
   }
   for (const auto& shard : shards_) {
     progress.clock_gap = std::max(progress.clock_gap, shard.max_clock - shard.min_clock);

@@ -11,7 +11,8 @@
 
 namespace leeway {
 
-/// The counts and times of one worker so far. The last stage of a pipeline has its samples.
+/// The counts and times of one worker so far. The samples of a pipeline are those of the stage that
+/// knows the losses.
 struct WorkerTotals {
   std::uint64_t iterations = 0;
   std::uint64_t samples = 0;

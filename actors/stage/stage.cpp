@@ -171,8 +171,8 @@ void Stage::handle(Address from, msg::OutputGradient& gradient, Outbox& out) {
   const auto samples = samples_of(gradient.iteration, gradient.micro_batch);
   const std::string error = inputs_.receive(from, gradient, samples);
   if (!error.empty()) return refuse_malformed(from, gradient.iteration, error, out);
-  // With several chunks, the first stage sends to the last one, and knows nothing of later stages.
-  if (!position_.is_last()) behind_ = std::max(behind_, gradient.clock);
+  // With several chunks, other stages also send gradients, and know nothing of later stages.
+  if (!position_.is_last() && from == position_.next()) behind_ = std::max(behind_, gradient.clock);
   advance(out);
 }
 

@@ -2,10 +2,11 @@
 // Stage: a participant that trains its chunks of the model, in a pipeline with other stages.
 //
 // It does the operations of its schedule in order, each as soon as its inputs have arrived:
-// weights, the samples of the iteration, an activation of the previous stage, a gradient of the
-// next one. The first stage leases samples, and announces each iteration along the pipeline. A
-// stage pushes its gradients when it has finished its backwards of an iteration, and pulls the next
-// version of its weights before its schedule reads it.
+// weights, the samples of the iteration, an activation of the model's previous chunk, a gradient of
+// the next one. Those chunks are on other stages or on this one (pipeline::Placement). The first
+// stage leases samples, and announces each iteration along the pipeline. A stage pushes its
+// gradients when it has finished its backwards of an iteration, and pulls the next version of its
+// weights before its schedule reads it.
 //
 // Without further samples, or after a Stop, the first stage sends NoMore. Each stage finishes the
 // announced iterations, and then is idle or stops. A stage that dies, or a broken link between two
@@ -84,6 +85,9 @@ class Stage final : public Participant {
   /// Pushes the gradients that have waited for the norm of the pipeline.
   void push_held(Iteration iteration, StageIteration& of, Outbox& out);
   void finish_operation(Outbox& out);
+  /// Passes the output of a forward or of a backward for inputs on to the stage that reads it.
+  void pass_on(const MicroBatchKey& of, bool forward, std::int64_t samples, Blob output,
+               Outbox& out);
   void finish_iteration(Iteration iteration, const StageIteration& of, Outbox& out);
 
   MicroBatchKey key_of(const Op& op) const {

@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "actors/stage/stage_position.hpp"
 #include "actors/stage/tensor_codec.hpp"
@@ -25,6 +26,14 @@ class StageInputs {
   std::string receive(Address from, msg::Activation& message, std::optional<std::int64_t> samples);
   std::string receive(Address from, msg::OutputGradient& message,
                       std::optional<std::int64_t> samples);
+
+  /// Keeps the output of another chunk of this stage for the chunk of `key`.
+  void keep_activation(const MicroBatchKey& key, Blob data) {
+    activations_.emplace(key, std::move(data));
+  }
+  void keep_gradient(const MicroBatchKey& key, Blob data) {
+    gradients_.emplace(key, std::move(data));
+  }
 
   /// The activation that a forward of this chunk reads; null until it arrives.
   const Blob* activation(const MicroBatchKey& key) const { return find(activations_, key); }

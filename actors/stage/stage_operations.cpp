@@ -72,7 +72,8 @@ void Stage::begin(Iteration iteration, StageIteration& of, Outbox& out) {
 bool Stage::start_forward(const Op& op, StageIteration& of, Outbox& out) {
   const MicroBatchKey key = key_of(op);
   const Blob* activation = inputs_.activation(key);
-  if (position_.model_chunk(op.chunk) > 0 && !activation) return wait_for(StageWait::previous, out);
+  if (position_.model_chunk(op.chunk) > 0 && !activation)
+    return wait_for(position_.runs_back(op.chunk) ? StageWait::next : StageWait::previous, out);
   auto weights = weights_.find(op.version, out.now());
   if (!weights) return wait_for(StageWait::weights, out);
   ComputeWork::Task task{.operations = {}, .opens = !of.begun};
@@ -98,7 +99,8 @@ bool Stage::start_backward(const Op& op, StageIteration& of, Outbox& out) {
   if (inputs && model_chunk + 1 < position_.model_chunks()) {
     // Also waits for an empty gradient, so that no stage runs ahead of later ones.
     auto received = inputs_.take_gradient(key);
-    if (!received) return wait_for(StageWait::next, out);
+    if (!received)
+      return wait_for(position_.runs_back(op.chunk) ? StageWait::previous : StageWait::next, out);
     if (position_.needs_output_gradient(model_chunk)) output_gradient = std::move(*received);
   }
   const auto& micro_batch = in_flight_.at(key);
@@ -208,12 +210,27 @@ void Stage::finish_operation(Outbox& out) {
   if (!job_->cost_only)
     report_.memory_bytes = std::max(
         report_.memory_bytes, static_cast<std::uint64_t>(in_flight_.held_bytes(key, weights_)));
-  if (forward) sender_.send_activation(key, samples, work->take_output(), out);
-  if (inputs) sender_.send_gradient(key, samples, work->take_output(), trained(), out);
+  if (forward || inputs) pass_on(key, forward, samples, work->take_output(), out);
   if (!pipeline::gives_weight_gradient(done.kind)) return;
   computed.operation = Operation::backward_weights;
   out.emit(computed);
   in_flight_.erase(key);
+}
+
+void Stage::pass_on(const MicroBatchKey& of, bool forward, std::int64_t samples, Blob output,
+                    Outbox& out) {
+  const auto& [iteration, micro_batch, model_chunk] = of;
+  const std::uint32_t reader = forward ? model_chunk + 1 : model_chunk - 1;  // wraps before chunk 0
+  if (!position_.owns(reader)) {
+    if (forward)
+      sender_.send_activation(of, samples, std::move(output), out);
+    else
+      sender_.send_gradient(of, samples, std::move(output), trained(), out);
+  } else if (forward) {
+    inputs_.keep_activation({iteration, micro_batch, reader}, std::move(output));
+  } else {
+    inputs_.keep_gradient({iteration, micro_batch, reader}, std::move(output));
+  }
 }
 
 // ---- updates ----
@@ -239,7 +256,7 @@ void Stage::finish_iteration(Iteration iteration, const StageIteration& of, Outb
     spent_.waited += blocked;
     spent_.computed += out.now() - iteration_since_ - blocked;
   }
-  if (position_.is_last()) {
+  if (position_.has_loss()) {
     report_.samples += static_cast<std::uint64_t>(samples);
     report_.correct += static_cast<std::uint64_t>(of.correct);
     report_.loss_sum += of.loss_sum;

@@ -24,17 +24,21 @@ class StagePosition {
   int stage() const { return static_cast<int>(stage_); }
   bool is_first() const { return stage_ == 0; }
   bool is_last() const { return stage_ + 1 == job_->stages->count(); }
+  /// Whether the model's last chunk is here, which gives the losses.
+  bool has_loss() const { return stage_ == job_->stages->loss_stage(); }
 
   // Chunks.
   std::uint32_t model_chunks() const {
     return static_cast<std::uint32_t>(job_->stages->chunks().size());
   }
   std::uint32_t model_chunk(int chunk) const {
-    return static_cast<std::uint32_t>(chunk) * job_->stages->count() + stage_;
+    return static_cast<std::uint32_t>(placement().model_chunk(stage(), chunk));
   }
   bool owns(std::uint32_t model_chunk) const {
-    return model_chunk < model_chunks() && model_chunk % job_->stages->count() == stage_;
+    return model_chunk < model_chunks() && owner(model_chunk) == stage_;
   }
+  /// Whether this chunk reads activations of the next stage, and gradients of the previous one.
+  bool runs_back(int chunk) const { return placement().runs_back(chunk); }
   const ModelChunk& layers_of(std::uint32_t model_chunk) const {
     return job_->stages->chunks()[model_chunk];
   }
@@ -42,9 +46,7 @@ class StagePosition {
   // Other stages.
   Address previous() const { return address_of_stage(stage_ - 1); }
   Address next() const { return address_of_stage(stage_ + 1); }
-  Address owner_of(std::uint32_t model_chunk) const {
-    return address_of_stage(model_chunk % job_->stages->count());
-  }
+  Address owner_of(std::uint32_t model_chunk) const { return address_of_stage(owner(model_chunk)); }
   /// Whether `peer` is a stage of this pipeline that sends to this one.
   bool is_neighbour(Address peer) const;
 
@@ -58,6 +60,10 @@ class StagePosition {
   }
 
  private:
+  const pipeline::Placement& placement() const { return job_->stages->placement(); }
+  std::uint32_t owner(std::uint32_t model_chunk) const {
+    return static_cast<std::uint32_t>(placement().stage_of(static_cast<int>(model_chunk)));
+  }
   Address address_of_stage(std::uint32_t stage) const {
     return address_of(job_->stages->worker(job_->stages->lead_of(id_), stage));
   }

@@ -226,6 +226,13 @@ void ComputeWork::hand_over_gradients(int layer) {
   share().for_each_block(layer, [&](BlockId block) {
     Blob& gradient = gradients_[block.value()];
     gradient = engine_->chunk(last().chunk).sum.take(block);
+    // Tied weights in two chunks of this stage: the other chunk has added all of its gradients.
+    for (std::size_t i = 0; i < share().chunks.size(); ++i)
+      if (const Blob other = engine_->chunk(static_cast<int>(i)).sum.take(block)) {
+        engine_->on_->accumulate(gradient.mutable_floats(), other.as_floats(), 1,
+                                 job_->layout->block(block).floats, kernels::Write::add);
+        engine_->on_->end_read(other);
+      }
     engine_->on_->end_write(gradient);
   });
 }

@@ -65,7 +65,7 @@ class Search {
       for_each_range(chunk, [&](int first, int end) {
         const std::int64_t so_far = before[at(first)];
         if (so_far == kNoLimit || costs_.pace(chunk, first, end) > pace) return;
-        const std::int64_t sent = so_far + costs_.bytes_into(first);
+        const std::int64_t sent = so_far + costs_.bytes_into(chunk, first);
         if (sent >= after[at(end)] || !fits(chunk, first, end)) return;
         after[at(end)] = sent;
         best_first.back()[at(end)] = first;

@@ -39,7 +39,7 @@ struct Piece {
   std::string name;                  // "3": its name in a split by hand
   std::string kind;                  // "linear": its name if it is the only one of its kind
   OpCosts ns{0, 0, 0, 0};            // on a device of kUnitSpeed
-  std::int64_t output_bytes = 0;     // sent if the next piece is in another chunk
+  std::int64_t output_bytes = 0;     // sent if the next piece is on another stage
   std::int64_t handed_bytes = 0;     // the same in memory: the input that the next chunk keeps
   std::int64_t kept_bytes = 0;       // from forward until backward, without its input
   std::int64_t first_bytes = 0;      // kept in addition if it is the first of its chunk
@@ -73,7 +73,7 @@ struct PieceRange {
   int first = 0;
   int end = 0;
   OpCosts ns;                // per micro-batch, on its device
-  std::int64_t link_ns = 0;  // per activation that it sends, one way; 0 for the last
+  std::int64_t link_ns = 0;  // per activation that it sends to another stage, one way
   std::int64_t link_bytes = 0;
   bool operator==(const PieceRange&) const = default;
 };

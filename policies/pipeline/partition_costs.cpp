@@ -38,7 +38,8 @@ bool in_range(const Piece& piece) {
 
 }  // namespace
 
-PartitionCosts::PartitionCosts(const PartitionProblem& problem) : problem_(problem), sums_(1) {
+PartitionCosts::PartitionCosts(const PartitionProblem& problem)
+    : problem_(problem), placement_(placement_of(problem.spec)), sums_(1) {
   for (const std::int64_t bytes : {problem.input_bytes, problem.key_bytes, problem.label_bytes})
     LW_CHECK(bytes >= 0 && bytes <= kMostOfPiece, bytes);
   for (int stage = 0; stage < problem.spec.stages; ++stage)
@@ -83,12 +84,13 @@ std::int64_t PartitionCosts::link_time(std::int64_t bytes) const {
   return scaled(bytes, 1'000'000'000, problem_.link_bytes_per_second);
 }
 
-std::int64_t PartitionCosts::bytes_into(int first) const {
-  return first == 0 ? 0 : piece(first - 1).output_bytes;
+std::int64_t PartitionCosts::bytes_into(int chunk, int first) const {
+  return chunk == 0 || placement_.stays(chunk - 1) ? 0 : piece(first - 1).output_bytes;
 }
 
 std::int64_t PartitionCosts::pace(int chunk, int first, int end) const {
-  return std::max(time(chunk, first, end).of_micro_batch(), 2 * link_time(bytes_into(first)));
+  return std::max(time(chunk, first, end).of_micro_batch(),
+                  2 * link_time(bytes_into(chunk, first)));
 }
 
 ChunkMemory PartitionCosts::needs(int chunk, int first, int end) const {
@@ -156,12 +158,12 @@ Partition PartitionCosts::evaluate(const std::vector<int>& ends) const {
   for (int index = 0; index < chunks(); ++index) {
     PieceRange chunk{.first = first, .end = ends[static_cast<std::size_t>(index)], .ns = {}};
     chunk.ns = time(index, chunk.first, chunk.end);
-    if (index + 1 < chunks()) chunk.link_bytes = bytes_into(chunk.end);
+    if (index + 1 < chunks()) chunk.link_bytes = bytes_into(index + 1, chunk.end);
     chunk.link_ns = link_time(chunk.link_bytes);
     partition.crossing_bytes += chunk.link_bytes;
-    const auto stage = static_cast<std::size_t>(stage_of(index));
-    computes[stage] += chunk.ns.of_micro_batch();
-    sends[stage] += 2 * chunk.link_ns;
+    computes[static_cast<std::size_t>(stage_of(index))] += chunk.ns.of_micro_batch();
+    if (index + 1 < chunks())
+      sends[static_cast<std::size_t>(placement_.link_after(index))] += 2 * chunk.link_ns;
     partition.chunks.push_back(chunk);
     first = chunk.end;
   }

@@ -17,8 +17,8 @@ class PartitionCosts {
 
   /// Per micro-batch: the time of the chunk's computation, or of the link into it, if longer.
   std::int64_t pace(int chunk, int first, int end) const;
-  /// Bytes that enter a chunk that begins with `first`, one way; 0 for the first piece.
-  std::int64_t bytes_into(int first) const;
+  /// Bytes that a chunk that begins with `first` receives from another stage, one way.
+  std::int64_t bytes_into(int chunk, int first) const;
   /// Whether the chunk fits into the memory of its stage, ignoring other chunks.
   bool fits(int chunk, int first, int end) const;
   /// Whether each stage fits with all of its chunks.
@@ -35,7 +35,7 @@ class PartitionCosts {
     std::int64_t kept = 0, gradients = 0, weights = 0, statistics = 0;
   };
 
-  int stage_of(int chunk) const { return chunk % problem_.spec.stages; }
+  int stage_of(int chunk) const { return placement_.stage_of(chunk); }
   const Piece& piece(int index) const { return problem_.pieces[static_cast<std::size_t>(index)]; }
   const Sums& sums(int index) const { return sums_[static_cast<std::size_t>(index)]; }
   OpCosts time(int chunk, int first, int end) const;
@@ -45,6 +45,7 @@ class PartitionCosts {
   std::int64_t working(int first, int end) const;
 
   const PartitionProblem& problem_;
+  const Placement placement_;
   std::vector<StageCounts> counts_;                 // per stage
   std::vector<Sums> sums_;                          // of all earlier pieces
   std::vector<std::vector<std::int64_t>> working_;  // [k][i]: maximum over pieces [i, i + 2^k)

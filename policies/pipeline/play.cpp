@@ -26,7 +26,7 @@ class Player {
         free_(next_.size()),
         waits_for_room_(next_.size()),
         queued_(next_.size()),
-        channels_(2 * next_.size()),
+        channels_(4 * next_.size()),
         arrived_(2 * static_cast<std::size_t>(table.model_chunks() * table.all_micro_batches()),
                  kNever) {
     timeline_.slots.resize(next_.size());
@@ -72,9 +72,12 @@ class Player {
     return arrived_[2 * index(chunk * table_.all_micro_batches() + micro_batch) +
                     index(static_cast<int>(what))];
   }
-  /// Activations go to the next stage, gradients to the previous one.
-  Channel& channel(Content what, int sender) {
-    return channels_[2 * index(sender) + index(static_cast<int>(what))];
+  /// The channel that this model chunk sends to.
+  Channel& channel(Content what, int model_chunk) {
+    const Placement placement = table_.placement();
+    const bool back = placement.runs_back(placement.chunk_of(model_chunk));
+    return channels_[4 * index(placement.stage_of(model_chunk)) + (back ? 2 : 0) +
+                     index(static_cast<int>(what))];
   }
   void wake(int stage) {
     if (queued_[index(stage)]) return;
@@ -95,7 +98,7 @@ class Player {
     if (reads_from_other_) {
       Channel& from = channel(reads_, sender_);
       from.taken.push_back(begin);
-      wake(sender_);
+      wake(table_.stage_of(sender_));
     }
     timeline_.slots[index(stage)].push_back({begin, begin + cost});
     timeline_.busy[index(stage)] += cost;
@@ -116,9 +119,9 @@ class Player {
     return 0;
   }
   std::int64_t look(Content what, int chunk, int from, const Op& op, int stage) {
-    sender_ = table_.stage_of(from);
+    sender_ = from;
     reads_ = what;
-    reads_from_other_ = sender_ != stage;
+    reads_from_other_ = table_.stage_of(from) != stage;
     return arrived(what, chunk, op.micro_batch);
   }
 
@@ -138,7 +141,7 @@ class Player {
     if (receiver == stage) {
       arrives = now;
     } else {
-      Channel& out = channel(what, stage);
+      Channel& out = channel(what, chunk);
       if (out.sent.size() >= bound_) {
         const std::size_t before = out.sent.size() - bound_;
         if (out.taken.size() <= before) return false;
@@ -181,7 +184,7 @@ class Player {
   // Of the operation that take() looked at:
   bool reads_from_other_ = false;
   Content reads_{};
-  int sender_ = 0;
+  int sender_ = 0;  // model chunk
 };
 
 }  // namespace

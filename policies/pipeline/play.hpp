@@ -3,11 +3,11 @@
 //
 // A stage does its operations in order, each as soon as its inputs have arrived. The output of a
 // forward or a backward goes to the neighbour through a channel. Each pair of neighbours has one
-// channel for activations and one for gradients. A message in transit does not occupy its sender,
-// and is taken when the operation that reads it begins. A channel holds a bounded number of
-// messages that are not taken yet; a stage whose message finds the channel full waits. The receiver
-// identifies messages by micro-batch and chunk, so it can take them in any order. With a single
-// stage, a message between its chunks takes no channel and no time.
+// channel for activations and one for gradients; in a V, one of each in both directions. A message
+// in transit does not occupy its sender, and is taken when the operation that reads it begins. A
+// channel holds a bounded number of messages that are not taken yet; a stage whose message finds
+// the channel full waits. The receiver identifies messages by micro-batch and chunk, so it can take
+// them in any order. A message between two chunks of one stage takes no channel and no time.
 //
 // Operations done, messages sent and messages taken only grow, and each stage's order is fixed. So
 // costs do not decide whether a table deadlocks.

@@ -1,12 +1,16 @@
 #include "policies/pipeline/schedule.hpp"
 
+#include "core/check.hpp"
 #include "core/text.hpp"
+#include "policies/pipeline/dualpipe_v.hpp"
 #include "policies/pipeline/gpipe.hpp"
 #include "policies/pipeline/interleaved.hpp"
+#include "policies/pipeline/interleaved_zb.hpp"
 #include "policies/pipeline/one_forward_one_backward.hpp"
 #include "policies/pipeline/two_buffered_weights.hpp"
 #include "policies/pipeline/weight_stashing.hpp"
 #include "policies/pipeline/zb_h1.hpp"
+#include "policies/pipeline/zb_v.hpp"
 
 namespace leeway::pipeline {
 
@@ -30,6 +34,13 @@ constexpr CatalogueEntry kCatalogue[] = {
      "Narayanan et al., SC 2021", the<Interleaved>, 2},
     {"zb_h1", "1f1b whose gradients of weights fill the bubble", "ZB-H1, Qi et al., ICLR 2024",
      the<ZbH1>, 1, "zero_bubble_h1"},
+    {"interleaved_zb", "interleaved whose gradients of weights fill the bubble",
+     "ZB-H1 with several chunks, as PyTorch's ScheduleInterleavedZeroBubble", the<InterleavedZb>,
+     2},
+    {"zb_v", "two chunks per stage in a V: nearly no bubble, with the memory of 1f1b",
+     "ZB-V, Qi et al., ICLR 2024; Controllable Memory, Qi et al., NeurIPS 2024", the<ZbV>, 2},
+    {"dualpipe_v", "a V whose forwards and backwards alternate, with whole backwards in the middle",
+     "DualPipe, DeepSeek-V3 report 2024, cut in half as DualPipeV", the<DualPipeV>, 2},
     {"weight_stashing", "no flush: the backward of a micro-batch reads the weights of its forward",
      "PipeDream, Harlap et al. 2018; Narayanan et al., SOSP 2019", the<WeightStashing>},
     {"2bw", "no flush, two versions of the weights, gradients lag by one update",
@@ -108,6 +119,7 @@ Expected<Table> make_table(const Spec& spec) {
               .chunks = spec.chunks,
               .micro_batches = spec.micro_batches,
               .updates = spec.updates,
+              .shape = schedule.placement(),
               .version_lag = {},
               .ops = {}};
   for (int stage = 0; stage < spec.stages; ++stage) {
@@ -117,10 +129,22 @@ Expected<Table> make_table(const Spec& spec) {
   return table;
 }
 
+Placement placement_of(const Spec& spec) {
+  const auto schedule = find_schedule(spec.schedule);
+  LW_CHECK(schedule.has_value(), spec.schedule);
+  return {(*schedule)->placement(), spec.stages};
+}
+
 Status one_chunk(const Spec& spec) {
   if (spec.chunks == 1) return {};
   return Error{concat(spec.schedule, ": supports one chunk per stage, not ", spec.chunks,
                       "; give --chunks 1, or the schedule interleaved")};
+}
+
+Status two_chunks(const Spec& spec) {
+  if (spec.chunks == 2) return {};
+  return Error{concat(spec.schedule, ": needs two chunks per stage, not ", spec.chunks,
+                      "; give --chunks 2")};
 }
 
 }  // namespace leeway::pipeline

@@ -56,9 +56,12 @@ class Schedule {
   /// Whether updates follow each other without a flush of the pipeline. Then gradients are computed
   /// on older weights.
   virtual bool asynchronous() const { return false; }
+  virtual Placement::Shape placement() const { return Placement::Shape::round_robin; }
   /// Whether the schedule supports the spec. The error names the setting and the nearest valid one.
   /// validate() has the checks that all schedules share.
   virtual Status allows(const Spec& spec) const = 0;
+  /// Each chunk runs its backwards for weights in ascending order of micro-batches, and its last
+  /// one of an update comes after those of the stage's later chunks.
   virtual std::vector<Op> stage(const Spec& spec, int stage) const = 0;
 
   // Closed forms. Tests compare them with check() and play().
@@ -110,7 +113,12 @@ Status validate(const Spec& spec);
 /// The table of all stages. Fails as validate() does.
 Expected<Table> make_table(const Spec& spec);
 
+/// Requires a schedule of the catalogue.
+Placement placement_of(const Spec& spec);
+
 /// For schedules with one chunk per stage: the error "1f1b: supports one chunk per stage, ...".
 Status one_chunk(const Spec& spec);
+/// For schedules with two: the error "zb_v: needs two chunks per stage, not 1; give --chunks 2".
+Status two_chunks(const Spec& spec);
 
 }  // namespace leeway::pipeline

@@ -1,12 +1,11 @@
 #pragma once
 // Table: the operations of each stage of a pipeline, in order.
 //
-// A model is split into stages * chunks model chunks. Model chunk c = chunk * stages + stage is
-// chunk `chunk` of stage `stage`. With one chunk per stage, c is the stage; with several, the model
-// runs through all stages several times. A forward of model chunk c reads the activation of c - 1
-// (the first: the batch) and sends its own to c + 1. A backward reads the gradient of c + 1 (the
-// last: the loss) and sends its own to c - 1. A full backward does both at once: the backward for
-// inputs, which c - 1 waits for, and the backward for weights.
+// A model is split into stages * chunks model chunks, and its Placement gives each stage `chunks`
+// of them. A forward of model chunk c reads the activation of c - 1 (the first: the batch) and
+// sends its own to c + 1. A backward reads the gradient of c + 1 (the last: the loss) and sends its
+// own to c - 1. A full backward does both at once: the backward for inputs, which c - 1 waits for,
+// and the backward for weights.
 //
 // Versions count the updates of a chunk. The table starts from version 0. Update k turns version k
 // into version k + 1, with the gradients of micro-batches
@@ -15,6 +14,8 @@
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "policies/pipeline/placement.hpp"
 
 namespace leeway::pipeline {
 
@@ -52,14 +53,16 @@ struct Table {
   int chunks = 1;
   int micro_batches = 1;  // of one update
   int updates = 1;
+  Placement::Shape shape = Placement::Shape::round_robin;
   /// Per stage: the gradients of an update were computed on weights that are older by at most this
   /// many updates. 0: as if the whole batch were one micro-batch.
   std::vector<int> version_lag;
   std::vector<std::vector<Op>> ops;  // per stage
 
   int model_chunks() const { return stages * chunks; }
-  int model_chunk(int stage, int chunk) const { return chunk * stages + stage; }
-  int stage_of(int model_chunk) const { return model_chunk % stages; }
+  Placement placement() const { return {shape, stages}; }
+  int model_chunk(int stage, int chunk) const { return placement().model_chunk(stage, chunk); }
+  int stage_of(int model_chunk) const { return placement().stage_of(model_chunk); }
   int all_micro_batches() const { return micro_batches * updates; }
 };
 

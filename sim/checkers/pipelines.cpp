@@ -47,7 +47,7 @@ void PipelineChecker::on_event(Instant, Address actor, const Event& event) {
 void PipelineChecker::check_operation(Address actor, const Computed& computed) {
   Stage& stage = stages_[actor.index];
   const auto micro_batches = static_cast<std::uint32_t>(spec_.micro_batches);
-  if (computed.chunk >= chunks() || computed.chunk % job_->stages->count() != index_of(actor) ||
+  if (computed.chunk >= chunks() || stage_of(computed.chunk) != index_of(actor) ||
       computed.micro_batch >= micro_batches)
     violated({actor}, "micro-batch ", computed.micro_batch, " of chunk ", computed.chunk,
              " does not belong to this stage");
@@ -74,7 +74,12 @@ void PipelineChecker::forward(Address actor, Stage& stage, const Computed& compu
   if (!progress.passes.try_emplace({chunk, micro_batch}, Pass{pull}).second)
     violated({actor}, "forward of micro-batch ", micro_batch, " of iteration ", iteration,
              " through chunk ", chunk, " again");
-  if (chunk > 0) {
+  if (chunk > 0 && stage_of(chunk - 1) == index_of(actor)) {
+    // The stage has the activation of its own forward, which sends no message.
+    if (!progress.passes.contains({chunk - 1, micro_batch}))
+      violated({actor}, "forward of micro-batch ", micro_batch, " of iteration ", iteration,
+               " through chunk ", chunk, " before chunk ", chunk - 1);
+  } else if (chunk > 0) {
     const auto input = received.activations.find({iteration, micro_batch, chunk});
     if (input == received.activations.end())
       violated({actor}, "forward of micro-batch ", micro_batch, " of iteration ", iteration,
@@ -113,6 +118,12 @@ void PipelineChecker::backward(Address actor, Stage& stage, const Computed& comp
     return;
   }
   if (chunk + 1 == chunks()) return;  // the loss gives the gradient
+  if (stage_of(chunk + 1) == index_of(actor)) {
+    const auto later = passes.find({chunk + 1, micro_batch});
+    if (later == passes.end() || !later->second.inputs)
+      violated_by(" before that of the next chunk");
+    return;
+  }
   if (stage.received[stage.session].gradients.erase({iteration, micro_batch, chunk}) == 0)
     violated_by(" without the gradient of its output");
 }
@@ -356,7 +367,8 @@ void PipelineChecker::check_whole(Address actor, const Stage& stage, Iteration i
     violated({actor}, "iteration ", iteration, " was pushed, but not announced");
   const std::int64_t samples = mini_batch->second.second - mini_batch->second.first;
   for (std::uint32_t chunk = 0; chunk < static_cast<std::uint32_t>(spec_.chunks); ++chunk) {
-    const ChunkIndex model_chunk = chunk * job_->stages->count() + index_of(actor);
+    const auto model_chunk = static_cast<ChunkIndex>(job_->stages->placement().model_chunk(
+        static_cast<int>(index_of(actor)), static_cast<int>(chunk)));
     std::int64_t done = 0;
     for (const auto& [of, pass] : progress.passes) {
       if (of.first != model_chunk) continue;

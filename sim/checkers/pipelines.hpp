@@ -104,6 +104,9 @@ class PipelineChecker final : public Checker {
   std::uint32_t chunks() const {
     return job_->stages->count() * static_cast<std::uint32_t>(spec_.chunks);
   }
+  std::uint32_t stage_of(ChunkIndex chunk) const {
+    return static_cast<std::uint32_t>(job_->stages->placement().stage_of(static_cast<int>(chunk)));
+  }
   /// Checks the iteration if it is finished and pushed.
   void finish_if_done(Address actor, Stage& stage, Iteration iteration);
   void check_versions(const Letter& letter, const Stage& stage, const msg::Push& push) const;

@@ -21,17 +21,11 @@ StageQueueChecker::StageQueueChecker(std::shared_ptr<const Job> job)
   most_announced_ = most_leased_ + in_flight;
 }
 
-WorkerId StageQueueChecker::after(Address actor) const {
-  const WorkerId worker(actor.index);
+std::optional<WorkerId> StageQueueChecker::owner_of(Address actor, std::int64_t chunk) const {
   const Stages& stages = *job_->stages;
-  return stages.worker(stages.lead_of(worker), (stages.stage_of(worker) + 1) % stages.count());
-}
-
-WorkerId StageQueueChecker::before(Address actor) const {
-  const WorkerId worker(actor.index);
-  const Stages& stages = *job_->stages;
-  return stages.worker(stages.lead_of(worker),
-                       (stages.stage_of(worker) + stages.count() - 1) % stages.count());
+  if (chunk < 0 || chunk >= static_cast<std::int64_t>(stages.chunks().size())) return std::nullopt;
+  const int stage = stages.placement().stage_of(static_cast<int>(chunk));
+  return stages.worker(stages.lead_of(WorkerId(actor.index)), static_cast<std::uint32_t>(stage));
 }
 
 int StageQueueChecker::peak(Address actor) const {
@@ -72,7 +66,11 @@ void StageQueueChecker::on_sent(Instant, const Letter& letter) {
   } else if (const auto* gradient = letter.as<msg::OutputGradient>()) {
     Sent& sent = sent_by(from, letter.open()->session);
     sent.gradients.insert({gradient->iteration, gradient->micro_batch, gradient->chunk});
-    bounded(from, to, sent.gradients.size(), peak(to), "gradients sent but not computed");
+    const auto waiting = std::count_if(
+        sent.gradients.begin(), sent.gradients.end(),
+        [&](const Key& key) { return owner_of(from, std::get<2>(key)) == WorkerId(to.index); });
+    bounded(from, to, static_cast<std::size_t>(waiting), peak(to),
+            "gradients sent but not computed");
   } else if (const auto* mini_batch = letter.as<msg::MiniBatch>()) {
     if (mini_batch->begin == mini_batch->end) return;
     Sent& sent = sent_by(from, letter.open()->session);
@@ -91,13 +89,18 @@ void StageQueueChecker::on_event(Instant, Address actor, const Event& event) {
   if (peaks_.empty() || actor.kind != RoleKind::worker) return;
   if (const auto* started = event.as<event::StepStarted>()) {
     if (Sent* own = sent_to(actor, WorkerId(actor.index))) own->leased.erase(started->iteration);
-    if (Sent* sent = sent_to(actor, before(actor))) sent->announced.erase(started->iteration);
+    if (job_->stages->stage_of(WorkerId(actor.index)) == 0) return;
+    const WorkerId previous(actor.index - 1);
+    if (Sent* sent = sent_to(actor, previous)) sent->announced.erase(started->iteration);
   } else if (const auto* computed = event.as<event::StageComputed>()) {
     const Key key{computed->iteration, computed->micro_batch, computed->chunk};
+    const std::int64_t chunk = computed->chunk;
     if (computed->operation == Operation::forward) {
-      if (Sent* sent = sent_to(actor, before(actor))) sent->activations.erase(key);
+      if (const auto sender = owner_of(actor, chunk - 1))
+        if (Sent* sent = sent_to(actor, *sender)) sent->activations.erase(key);
     } else if (computed->operation == Operation::backward_inputs) {
-      if (Sent* sent = sent_to(actor, after(actor))) sent->gradients.erase(key);
+      if (const auto sender = owner_of(actor, chunk + 1))
+        if (Sent* sent = sent_to(actor, *sender)) sent->gradients.erase(key);
     }
   }
 }

@@ -2,6 +2,7 @@
 // StageQueueChecker: the queues between stages of a pipeline respect the bounds of the schedule.
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <set>
 #include <tuple>
 #include <vector>
@@ -12,9 +13,10 @@
 namespace leeway::sim {
 
 /// Checks in each session:
-/// - Activations that the next stage has not computed: at most as many as their sender keeps for
-///   backward.
-/// - Gradients that the previous stage has not computed: at most as many as that stage keeps.
+/// - Activations that the stage of the next chunk has not computed: at most as many as their sender
+///   keeps for backward.
+/// - Gradients that the stage of the previous chunk has not computed: at most as many as that stage
+///   keeps.
 /// - Iterations with samples that were announced (MiniBatch) but not started. The first stage
 ///   leases the iteration of its next forward and one more. Later stages may also have to start
 ///   those that the first stage has in flight.
@@ -41,8 +43,9 @@ class StageQueueChecker final : public Checker {
   Sent* sent_to(Address receiver, WorkerId sender);
   void bounded(Address from, Address to, std::size_t count, int most, const char* what) const;
   int peak(Address actor) const;
-  WorkerId after(Address actor) const;
-  WorkerId before(Address actor) const;
+  /// The stage of the actor's pipeline that has a chunk of the model; empty if no chunk has that
+  /// number.
+  std::optional<WorkerId> owner_of(Address actor, std::int64_t chunk) const;
 
   std::shared_ptr<const Job> job_;
   std::vector<int> peaks_;  // by stage: activations that it keeps; empty: no pipeline

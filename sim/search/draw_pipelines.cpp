@@ -88,11 +88,12 @@ pipeline::Spec drawn_spec(Rng& rng, std::uint32_t most) {
   const auto schedules = pipeline::catalogue();
   for (int trial = 0; trial < 1000; ++trial) {
     pipeline::Spec spec;
-    spec.schedule = schedules[rng.below(schedules.size())].name;
+    const auto& entry = schedules[rng.below(schedules.size())];
+    spec.schedule = entry.name;
     spec.stages = static_cast<int>(between(rng, 2, std::min(kMostStages, most)));
     spec.micro_batches = static_cast<int>(between(rng, 1, kMostMicroBatches));
     const auto chunks = std::min(kMostChunks, most / static_cast<std::uint32_t>(spec.stages));
-    if (spec.schedule == "interleaved") spec.chunks = static_cast<int>(between(rng, 1, chunks));
+    if (entry.chunks > 1) spec.chunks = static_cast<int>(between(rng, 1, chunks));
     if (pipeline::validate(spec)) return spec;
   }
   return {.stages = 2};

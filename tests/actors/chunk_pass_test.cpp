@@ -363,8 +363,8 @@ TEST_CASE("chunks on a device that computes late give the same bits", "[chunks]"
   for (const Task& task : {conv_task(), text_task(true)}) {
     Memory memory(task.model);  // another layout of weights would change results by rounding
     memory.initialize(3);
-    for (const char* schedule : {"1f1b", "zb_h1"}) {
-      const Table table = table_of({schedule, 3, 3, 1, 1});
+    for (const Spec& spec : {Spec{"1f1b", 3, 3}, Spec{"zb_h1", 3, 3}, Spec{"zb_v", 2, 3, 2}}) {
+      const Table table = table_of(spec);
       const Outcome expected = played(task, memory, table, false);
       for (const bool recompute : {false, true}) {
         const Outcome got = played_on(make_fake_gpu(0, 7), task, memory, table, recompute);

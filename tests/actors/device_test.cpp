@@ -116,8 +116,9 @@ TEST_CASE("the devices of stages do not change the weights") {
     plan.workers = 4;
     plan.batch = 4;
     plan.micro_batches = 2;
-    for (const char* schedule : {"1f1b", "zb_h1"}) {
+    for (const char* schedule : {"1f1b", "zb_h1", "zb_v"}) {
       plan.pipeline.schedule = schedule;
+      plan.pipeline.chunks = static_cast<std::uint32_t>(pipeline::usual_chunks(schedule));
       plan.pipeline.recompute.clear();
       if (plan.pipeline.schedule == "1f1b") plan.pipeline.recompute = {0};
       const auto on_processor = train(plan, "cpu", 1);

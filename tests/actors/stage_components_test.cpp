@@ -38,12 +38,13 @@ class RecordingOutbox final : public Outbox {
 };
 
 /// Two pipelines of three stages; the first layer has no parameters.
-std::shared_ptr<const Job> pipeline_job(std::uint32_t chunks = 1) {
+std::shared_ptr<const Job> pipeline_job(std::uint32_t chunks = 1,
+                                        const char* schedule = "interleaved") {
   Plan plan = tiny_plan();
   plan.model = {plan::Tanh{},    plan::Linear{6}, plan::Relu{}, plan::Linear{5},
                 plan::Linear{7}, plan::Relu{},    plan::Tanh{}, plan::Linear{3}};
   plan.pipeline.stages = 3;
-  plan.pipeline.schedule = chunks > 1 ? "interleaved" : "1f1b";
+  plan.pipeline.schedule = chunks > 1 ? schedule : "1f1b";
   plan.pipeline.chunks = chunks;
   plan.pipeline.split = chunks > 1 ? "" : "0,1-4,5-7";
   plan.workers = 6;
@@ -107,6 +108,21 @@ TEST_CASE("with several chunks the first and the last stage are neighbours") {
   CHECK(first.model_chunk(1) == 3);
   CHECK(first.owns(3));
   CHECK(first.owner_of(5) == worker(2));
+}
+
+TEST_CASE("in a V the first stage has the losses, and the last one sends to itself") {
+  const auto job = pipeline_job(2, "zb_v");
+  const StagePosition first(job, WorkerId(0)), middle(job, WorkerId(4)), last(job, WorkerId(5));
+  CHECK((first.has_loss() && !middle.has_loss() && !last.has_loss()));
+  CHECK(first.model_chunk(1) == 5);
+  CHECK(middle.model_chunk(1) == 4);
+  CHECK((last.owns(2) && last.owns(3) && !last.owns(4)));
+  CHECK(last.owner_of(3) == worker(5));
+  CHECK(last.owner_of(4) == worker(4));
+  CHECK_FALSE((first.is_neighbour(worker(2)) || last.is_neighbour(worker(3))));
+  CHECK((middle.runs_back(1) && !middle.runs_back(0)));
+  const StagePosition round(pipeline_job(2), WorkerId(5));
+  CHECK((round.has_loss() && !round.runs_back(1)));
 }
 
 TEST_CASE("inputs keep a valid tensor until it is used, and ignore a repeated one") {

@@ -22,15 +22,12 @@ struct Form {
   std::uint32_t stages, chunks, micro_batches;
 };
 
-const std::vector<Form> kForms = {{"gpipe", 2, 1, 1},
-                                  {"1f1b", 2, 1, 1},
-                                  {"gpipe", 3, 1, 4},
-                                  {"1f1b", 3, 1, 4},
-                                  {"interleaved", 2, 2, 4},
-                                  {"zb_h1", 3, 1, 4},
-                                  {"weight_stashing", 3, 1, 1},
-                                  {"weight_stashing", 4, 1, 2},
-                                  {"2bw", 3, 1, 2}};
+const std::vector<Form> kForms = {{"gpipe", 2, 1, 1},           {"1f1b", 2, 1, 1},
+                                  {"gpipe", 3, 1, 4},           {"1f1b", 3, 1, 4},
+                                  {"interleaved", 2, 2, 4},     {"zb_h1", 3, 1, 4},
+                                  {"interleaved_zb", 2, 2, 4},  {"zb_v", 2, 2, 4},
+                                  {"dualpipe_v", 2, 2, 4},      {"weight_stashing", 3, 1, 1},
+                                  {"weight_stashing", 4, 1, 2}, {"2bw", 3, 1, 2}};
 
 Plan piped(Plan plan, const Form& form) {
   plan.pipeline.schedule = form.schedule;

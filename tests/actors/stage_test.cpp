@@ -52,10 +52,12 @@ struct Form {
 };
 
 const std::vector<Form> kFlushed = {
-    {"gpipe", 2, 1, 1},       {"gpipe", 3, 1, 4},       {"1f1b", 2, 1, 2},
-    {"1f1b", 3, 1, 6},        {"1f1b", 5, 1, 3},        {"interleaved", 2, 2, 4},
-    {"interleaved", 3, 2, 3}, {"interleaved", 3, 2, 4}, {"interleaved", 3, 2, 2},
-    {"zb_h1", 2, 1, 4},       {"zb_h1", 4, 1, 6}};
+    {"gpipe", 2, 1, 1},          {"gpipe", 3, 1, 4},       {"1f1b", 2, 1, 2},
+    {"1f1b", 3, 1, 6},           {"1f1b", 5, 1, 3},        {"interleaved", 2, 2, 4},
+    {"interleaved", 3, 2, 3},    {"interleaved", 3, 2, 4}, {"interleaved", 3, 2, 2},
+    {"zb_h1", 2, 1, 4},          {"zb_h1", 4, 1, 6},       {"interleaved_zb", 2, 2, 4},
+    {"interleaved_zb", 3, 2, 5}, {"zb_v", 2, 2, 1},        {"zb_v", 2, 2, 4},
+    {"zb_v", 3, 2, 6},           {"dualpipe_v", 2, 2, 4},  {"dualpipe_v", 3, 2, 6}};
 
 Plan with(Plan plan, const Form& form) {
   plan.pipeline.schedule = form.schedule;
@@ -116,6 +118,35 @@ TEST_CASE("tied weights get the sum of the gradients of the first and the last s
       if (micro_batches == 1) CHECK(same_bits(piped, single));
       for (std::size_t i = 0; i < piped.size(); ++i)
         REQUIRE(std::abs(piped[i] - single[i]) < 1e-5f * (1 + std::abs(single[i])));
+    }
+  }
+}
+
+TEST_CASE("tied weights on one stage get the sum of the gradients of both chunks") {
+  for (const Form& form : {Form{"zb_v", 2, 2, 1}, Form{"zb_v", 2, 2, 3}, Form{"zb_v", 3, 2, 3},
+                           Form{"dualpipe_v", 2, 2, 4}}) {
+    INFO(form.schedule << ", " << form.stages << " stages, " << form.micro_batches);
+    Plan plan = text_plan();
+    plan.model = gpt({.layers = 3, .width = 8, .heads = 2});
+    plan.batch = 8;
+    plan.pipeline.stages = plan.workers = form.stages;
+    plan = with(plan, form);
+    const auto single = trained(without_stages(plan));
+    Plan others = with(plan, {"1f1b", form.stages, 1, form.micro_batches});
+    const auto on_two_stages = trained(others);
+    for (const double clip_norm : {0.0, 0.1}) {
+      plan.optimizer.clip_norm = clip_norm;
+      plan.consistency = plan::Ssp{0};
+      const auto piped = trained(plan);
+      if (clip_norm == 0) {
+        CHECK(same_bits(piped, on_two_stages));
+        if (form.micro_batches == 1) CHECK(same_bits(piped, single));
+      }
+      Plan whole = without_stages(plan);
+      const auto expected = trained(whole);
+      REQUIRE(piped.size() == expected.size());
+      for (std::size_t i = 0; i < piped.size(); ++i)
+        REQUIRE(std::abs(piped[i] - expected[i]) < 1e-5f * (1 + std::abs(expected[i])));
     }
   }
 }

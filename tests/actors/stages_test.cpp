@@ -80,7 +80,9 @@ std::set<std::uint32_t> trained_by(const Setup& setup, const Stages& stages, int
       const bool borrows =
           borrowed != Model::kNone &&
           setup.model->parameters()[static_cast<std::size_t>(borrowed)].layer == layer;
-      if (own == layer || borrows) out.insert(static_cast<std::uint32_t>(chunk) % stages.count());
+      if (own == layer || borrows)
+        out.insert(
+            static_cast<std::uint32_t>(stages.placement().stage_of(static_cast<int>(chunk))));
     }
   }
   return out;
@@ -253,6 +255,26 @@ TEST_CASE("a stage with several chunks has every n-th chunk of the model") {
     if (i > 0) CHECK(chunk.first == stages->chunks()[i - 1].end);
   }
   CHECK(stages->spec() == pipeline::Spec{"interleaved", 2, 8, 3, 1});
+  check_shares(setup, *stages);
+}
+
+TEST_CASE("in a V a stage has a chunk from each half, and the first stage has tied weights twice") {
+  Setup setup = piped(transformer(2), 2);
+  setup.plan.pipeline.schedule = "zb_v";
+  setup.plan.pipeline.chunks = 2;
+  const auto stages = setup.stages();
+  REQUIRE(stages->chunks().size() == 4);
+  for (const std::uint32_t stage : {0u, 1u})
+    for (const std::size_t half : {0u, 1u}) {
+      const ModelChunk& chunk = stages->share(stage).chunks[half];
+      CHECK(chunk.first == stages->chunks()[half == 0 ? stage : 3 - stage].first);
+    }
+  CHECK(stages->loss_stage() == 0);
+  CHECK(stages->neighbours(WorkerId(0)) == std::vector{WorkerId(1)});
+  for (const ShardId shard : {ShardId(0), ShardId(1)})
+    for (std::uint32_t bucket = 0; bucket < setup.layout.buckets(shard).size(); ++bucket)
+      if (setup.layout.buckets(shard)[bucket].layer == 0)
+        CHECK(stages->owners(shard, bucket) == std::vector<std::uint32_t>{0});
   check_shares(setup, *stages);
 }
 

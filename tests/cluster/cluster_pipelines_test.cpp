@@ -71,7 +71,8 @@ TEST_CASE("pipelines over three nodes give the weights of pipelines in one proce
   };
   const std::string workers = weights("workers", {"--stages", "1", "--workers", "2"});
   CHECK(workers.size() > 100);
-  for (const std::string schedule : {"1f1b", "gpipe", "interleaved", "zb_h1"}) {
+  for (const std::string schedule :
+       {"1f1b", "gpipe", "interleaved", "zb_h1", "interleaved_zb", "zb_v"}) {
     INFO(schedule);
     CHECK(weights(schedule, {"--schedule", schedule}) == workers);
     CHECK(weights(schedule + "-nodes", {"--schedule", schedule, "--nodes", nodes.text()}) ==

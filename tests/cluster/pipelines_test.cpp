@@ -83,7 +83,8 @@ TEST_CASE(
     std::uint32_t stages, chunks;
   };
   for (const Form& form :
-       {Form{"gpipe", 2, 1}, Form{"1f1b", 3, 1}, Form{"interleaved", 2, 2}, Form{"zb_h1", 4, 1}}) {
+       {Form{"gpipe", 2, 1}, Form{"1f1b", 3, 1}, Form{"interleaved", 2, 2}, Form{"zb_h1", 4, 1},
+        Form{"interleaved_zb", 2, 2}, Form{"zb_v", 3, 2}, Form{"dualpipe_v", 2, 2}}) {
     INFO(form.schedule << ", " << form.stages << " stages");
     const Plan plan = piped_plan(form.stages, form.schedule, form.chunks);
     Plan whole = plan;

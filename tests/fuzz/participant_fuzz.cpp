@@ -36,7 +36,8 @@ std::vector<std::shared_ptr<const Job>> make_jobs() {
        {std::pair("1f1b", plan::Consistency(plan::Bsp{})),
         std::pair("weight_stashing", plan::Consistency(plan::Ssp{2})),
         std::pair("2bw", plan::Consistency(plan::Asp{})),
-        std::pair("interleaved", plan::Consistency(plan::Ssp{1}))}) {
+        std::pair("interleaved", plan::Consistency(plan::Ssp{1})),
+        std::pair("zb_v", plan::Consistency(plan::Ssp{1}))}) {
     Plan plan = tiny_plan();
     plan.model = {plan::Linear{6}, plan::Relu{},    plan::Linear{5}, plan::Relu{},
                   plan::Linear{4}, plan::Linear{5}, plan::Linear{4}, plan::Linear{3}};
@@ -119,9 +120,16 @@ class Peers {
     const Address before = address_of(WorkerId(id_.value() - 1));
     const std::uint32_t batch = job_->plan.batch;
     deliver(before, msg::MiniBatch{at_, Epoch(0), 0, batch, batch, {}}, role, out);
-    for (auto chunk = stage; chunk < stages.chunks().size(); chunk += stages.count())
+    const auto owner_of = [&](std::uint32_t chunk) {
+      return static_cast<std::uint32_t>(stages.placement().stage_of(static_cast<int>(chunk)));
+    };
+    for (std::uint32_t chunk = 1; chunk < stages.chunks().size(); ++chunk) {
+      const std::uint32_t sender = owner_of(chunk - 1);
+      if (owner_of(chunk) != stage || sender == stage) continue;
+      const Address from = address_of(stages.worker(stages.lead_of(id_), sender));
       for (std::uint32_t i = 0; i < job_->plan.micro_batches; ++i)
-        deliver(before, activation(i, chunk), role, out);
+        deliver(from, activation(i, chunk), role, out);
+    }
     at_ = at_ + 1;
   }
 

@@ -308,6 +308,33 @@ TEST_CASE("predicted memory includes keys and labels, and follows unread outputs
   CHECK(memory()[1].activations == 10 + 4 + 5 + 100);
 }
 
+TEST_CASE("in a V, no link leads out of the last stage, and both ways share a link") {
+  PartitionProblem problem = problem_of({4, 4, 4, 4}, 2);
+  for (auto& piece : problem.pieces) piece.output_bytes = 100;
+  problem.link_bytes_per_second = 1'000'000'000;
+  problem.spec = {"zb_v", 2, 4, 2};
+  const auto found = best_partition(problem);
+  REQUIRE(found);
+  CHECK(ends_of(*found) == Ends{1, 2, 3, 4});
+  CHECK(found->chunks[0].link_bytes == 100);
+  CHECK(found->chunks[1].link_bytes == 0);
+  CHECK(found->chunks[2].link_bytes == 100);
+  CHECK(found->crossing_bytes == 200);
+  CHECK((found->by_link && found->slowest == 0));
+  CHECK(found->slowest_ns == 400);  // an activation and a gradient of each of two chunks
+}
+
+TEST_CASE("in a V, a stage has the memory of a chunk from each half of the model") {
+  PartitionProblem problem = problem_of({4, 4, 4, 4, 4, 4}, 3);
+  for (std::size_t i = 0; i < 6; ++i) problem.pieces[i].weight_bytes = std::int64_t{1} << (4 * i);
+  problem.spec = {"dualpipe_v", 3, 6, 2};
+  const auto found = best_partition(problem);
+  REQUIRE(found);
+  CHECK(found->memory[0].weights == 0x100001);
+  CHECK(found->memory[1].weights == 0x010010);
+  CHECK(found->memory[2].weights == 0x001100);
+}
+
 TEST_CASE("chunks alternate between stages, and a stage has the memory of all of its chunks") {
   PartitionProblem problem = problem_of({4, 4, 4, 4, 4, 4, 4, 4}, 2);
   for (auto& piece : problem.pieces) piece.weight_bytes = 10;

@@ -25,11 +25,7 @@ Spec small_spec(std::string_view schedule) {
   spec.stages = *rc::gen::inRange(1, 9);
   spec.micro_batches = *rc::gen::inRange(1, 17);
   spec.updates = *rc::gen::inRange(1, 4);
-  if (schedule == "interleaved") {
-    spec.chunks = *rc::gen::inRange(1, 5);
-    spec.micro_batches = any_interleaved(spec.stages, 25);
-  }
-  if (schedule == "2bw") spec.micro_batches = std::max(spec.micro_batches, spec.stages - 1);
+  make_valid(spec, 25);
   return spec;
 }
 

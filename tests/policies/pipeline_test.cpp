@@ -31,11 +31,7 @@ Spec any_spec(std::string_view schedule, int most_updates = 3) {
   spec.stages = *rc::gen::inRange(1, 17);
   spec.micro_batches = *rc::gen::inRange(1, 65);
   spec.updates = *rc::gen::inRange(1, most_updates + 1);
-  if (schedule == "interleaved") {
-    spec.chunks = *rc::gen::inRange(1, 5);
-    spec.micro_batches = any_interleaved(spec.stages, 65);
-  }
-  if (schedule == "2bw") spec.micro_batches = std::max(spec.micro_batches, spec.stages - 1);
+  make_valid(spec, 65);
   return spec;
 }
 
@@ -110,6 +106,10 @@ TEST_CASE("peak activations of the papers: M, min(M, S - s), S + (S - 1) / V chu
   CHECK(peaks({"1f1b", 4, 2}) == Peaks{2, 2, 2, 1});
   CHECK(peaks({"zb_h1", 4, 8}) == Peaks{4, 4, 4, 4});
   CHECK(peaks({"interleaved", 4, 8, 2}) == Peaks{11, 9, 7, 5});  // each of one of two chunks
+  CHECK(peaks({"interleaved_zb", 4, 8, 2}) == Peaks{8, 8, 8, 8});
+  CHECK(peaks({"zb_v", 4, 8, 2}) == Peaks{8, 8, 8, 8});  // as much as four of 1f1b
+  CHECK(peaks({"zb_v", 4, 3, 2}) == Peaks{4, 5, 6, 6});
+  CHECK(peaks({"dualpipe_v", 4, 8, 2}) == Peaks{9, 9, 9, 9});
   CHECK(peaks({"weight_stashing", 4, 1, 1, 9}) == Peaks{4, 3, 2, 1});
   CHECK(peaks({"2bw", 4, 4, 1, 3}) == Peaks{4, 3, 2, 1});
 }
@@ -172,6 +172,75 @@ TEST_CASE("the bubble of ZB-H1 is the paper's, a third of 1f1b's for equal costs
   CHECK(idle(spec, "1f1b") == 3 * idle(spec, "zb_h1"));
   CHECK_FALSE(schedule_of(spec).bubble(spec, {1, 1, 2, 0}));
   CHECK_FALSE(schedule_of(spec).bubble({"zb_h1", 4, 3}, {}));
+}
+
+TEST_CASE("the bubbles of interleaved_zb, zb_v and dualpipe_v match their formulas") {
+  const auto below = [](const char* name, int fewest, auto any_costs) {
+    rc::prop(name, [&] {
+      Spec spec = any_spec(name);
+      if (spec.micro_batches < fewest * spec.stages)
+        spec.micro_batches = fewest * spec.stages * *rc::gen::inRange(1, 4);
+      show(spec);
+      const OpCosts costs = any_costs();
+      RC_LOG() << costs.forward << ' ' << costs.backward_input << ' ' << costs.backward_weights
+               << '\n';
+      const auto theory = schedule_of(spec).bubble(spec, costs);
+      RC_ASSERT(theory.has_value());
+      RC_ASSERT(equal(played(table_of(spec), costs).bubble(), *theory));
+    });
+  };
+  const auto any = [](int least, int most) { return *rc::gen::inRange(least, most + 1); };
+  below("interleaved_zb", 1, [&] { return OpCosts{any(1, 9), any(1, 9), any(1, 9), 0}; });
+  below("zb_v", 2, [&] {
+    const int inputs = any(1, 9);
+    return OpCosts{any(1, inputs), inputs, any(1, inputs), 0};
+  });
+  below("dualpipe_v", 2, [&] {
+    const int inputs = any(1, 9), weights = any(1, 9);
+    return OpCosts{any(inputs, inputs + weights), inputs, weights, 0};
+  });
+}
+
+TEST_CASE("with equal costs a V idles only while the first activation is on its way") {
+  for (const char* name : {"zb_v", "dualpipe_v", "interleaved_zb"})
+    for (int stages = 1; stages <= 8; ++stages) {
+      CAPTURE(name, stages);
+      const Spec spec{name, stages, 2 * stages, 2};
+      const auto timeline = played(table_of(spec), {});
+      for (int stage = 0; stage < stages; ++stage)
+        CHECK(timeline.length - timeline.busy[static_cast<std::size_t>(stage)] == stages - 1);
+      // zb_v fills the end of an update with the begin of the next.
+      Spec longer = spec;
+      longer.updates = 4;
+      const Share bubble = played(table_of(longer), {}).bubble();
+      const int times = spec.schedule == "zb_v" ? 1 : 4;
+      CHECK(equal(bubble, {times * (stages - 1), 4 * 12 * stages + times * (stages - 1)}));
+    }
+  const auto known = [](const Spec& spec, const OpCosts& costs) {
+    return schedule_of(spec).bubble(spec, costs).has_value();
+  };
+  CHECK(known({"zb_v", 4, 7, 2}, {1, 1, 1, 0}));
+  CHECK_FALSE(known({"zb_v", 4, 6, 2}, {1, 1, 1, 0}));
+  CHECK_FALSE(known({"zb_v", 4, 8, 2}, {2, 1, 1, 0}));
+  CHECK_FALSE(known({"zb_v", 4, 8, 2}, {1, 1, 2, 0}));
+  CHECK_FALSE(known({"dualpipe_v", 4, 8, 2}, {1, 2, 1, 0}));
+  CHECK_FALSE(known({"dualpipe_v", 4, 8, 2}, {4, 1, 2, 0}));
+  CHECK_FALSE(known({"interleaved_zb", 4, 3, 2}, {1, 1, 1, 0}));
+}
+
+TEST_CASE("each chunk completes its gradients in order, and after the later chunks of its stage") {
+  for_each_schedule([](const Spec& spec) {
+    for (const auto& ops : table_of(spec).ops) {
+      std::vector<int> done(static_cast<std::size_t>(spec.chunks));
+      for (const Op& op : ops) {
+        if (!gives_weight_gradient(op.kind)) continue;
+        const auto chunk = static_cast<std::size_t>(op.chunk);
+        RC_ASSERT(op.micro_batch == done[chunk]++);
+        for (std::size_t later = chunk + 1; later < done.size(); ++later)
+          if (done[chunk] % spec.micro_batches == 0) RC_ASSERT(done[later] >= done[chunk]);
+      }
+    }
+  });
 }
 
 TEST_CASE("gpipe waits for the messages of each link once per direction") {
@@ -250,6 +319,14 @@ TEST_CASE("the error of an invalid spec names the setting and the nearest valid 
   CHECK(refusal({"interleaved", 4, 6, 2}).empty());
   CHECK(refusal({"interleaved", 4, 3, 2}).empty());
   CHECK_THAT(refusal({"1f1b", 4, 8, 2}), Contains("one chunk") && Contains("--chunks 1"));
+  CHECK(refusal({"zb_v", 4, 8}) == "zb_v: needs two chunks per stage, not 1; give --chunks 2");
+  CHECK_THAT(refusal({"dualpipe_v", 4, 8, 3}), Contains("not 3; give --chunks 2"));
+  CHECK(refusal({"dualpipe_v", 4, 7, 2}) ==
+        "dualpipe_v: 7 micro-batches on 4 stages are too few; give --micro-batches 8 or more, or "
+        "--stages 3 or fewer");
+  CHECK_THAT(refusal({"dualpipe_v", 2, 1, 2}), Contains("give --micro-batches 4 or more"));
+  CHECK_THAT(refusal({"interleaved_zb", 4, 9, 2}), Contains("interleaved_zb: 9 micro-batches") &&
+                                                       Contains("give --micro-batches 8 or 10"));
   CHECK_THAT(refusal({"2bw", 8, 4}), Contains("give --micro-batches 7, or --stages 5"));
   CHECK(refusal({"2bw", 5, 4}).empty());
   CHECK(refusal({"1f1b", 0, 4}) == "stages: 0 is not allowed; give --stages 1 to 1024");

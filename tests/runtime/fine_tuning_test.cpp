@@ -5,6 +5,7 @@
 #include "core/text.hpp"
 #include "leeway.hpp"
 #include "models/safetensors.hpp"
+#include "policies/pipeline/schedule.hpp"
 #include "tests/support/process.hpp"
 
 namespace leeway::test {
@@ -84,15 +85,16 @@ TEST_CASE("a pipeline with frozen layers gives the weights of one worker, bit fo
   };
   for (const std::string frozen : {"0", "0-2", "4", "0-4", "2,6"}) {
     const Result whole = trained(model().workers(1).plan(), frozen);
-    for (const std::string schedule : {"gpipe", "1f1b", "zb_h1", "interleaved"}) {
+    for (const std::string schedule :
+         {"gpipe", "1f1b", "zb_h1", "interleaved", "interleaved_zb", "zb_v", "dualpipe_v"}) {
       INFO(frozen << ' ' << schedule);
       Scenario scenario = model();
-      scenario.stages(2).pipeline_schedule(schedule, schedule == "interleaved" ? 2 : 1);
-      if (schedule == "interleaved") scenario.micro_batches(4);
+      const bool in_chunks = pipeline::usual_chunks(schedule) > 1;
+      scenario.stages(2).pipeline_schedule(schedule, in_chunks ? 2 : 1);
+      if (in_chunks) scenario.micro_batches(4);
       const Result split = trained(scenario.plan(), frozen);
-      const Result one = schedule == "interleaved"
-                             ? trained(model().workers(1).micro_batches(4).plan(), frozen)
-                             : whole;
+      const Result one =
+          in_chunks ? trained(model().workers(1).micro_batches(4).plan(), frozen) : whole;
       for (const auto& tensor : *one.weights) CHECK(same(one, split, tensor.name));
     }
   }

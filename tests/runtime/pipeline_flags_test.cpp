@@ -108,6 +108,7 @@ TEST_CASE("--schedule takes a name of the catalogue, and interleaved has two chu
   CHECK(pipeline("--stages 2 --schedule interleaved") ==
         plan::Pipeline{2, "interleaved", 2, "", {}});
   CHECK(pipeline("--stages 2 --schedule interleaved --chunks 3").chunks == 3);
+  CHECK(pipeline("--stages 2 --schedule zb_v") == plan::Pipeline{2, "zb_v", 2, "", {}});
   CHECK(refusal("--stages 2 --schedule 1f1c") ==
         "small: --schedule: there is no schedule \"1f1c\"; did you mean \"1f1b\"?\n");
 }

@@ -12,12 +12,12 @@ namespace {
 
 using Operation = event::StageComputed::Operation;
 
-/// A pipeline, with short names for its messages and events. Chunk c is on stage c modulo stages.
+/// A pipeline, with short names for its messages and events.
 class QueueStory {
  public:
   QueueStory(const std::string& schedule, std::uint32_t stages, std::uint32_t micro_batches,
              std::uint32_t chunks = 1)
-      : stages_(stages), micro_batches_(micro_batches) {
+      : micro_batches_(micro_batches) {
     Plan plan = test::tiny_plan();
     plan.model.insert(plan.model.begin(), {plan::Linear{4}, plan::Tanh{}, plan::Linear{4}});
     plan.workers = plan.pipeline.stages = stages;
@@ -25,7 +25,9 @@ class QueueStory {
     plan.pipeline.chunks = chunks;
     plan.micro_batches = plan.batch = micro_batches;
     plan.consistency = plan::Ssp{4};
-    checker_ = std::make_unique<StageQueueChecker>(test::job_of(plan));
+    const auto job = test::job_of(plan);
+    placement_ = job->stages->placement();
+    checker_ = std::make_unique<StageQueueChecker>(job);
     for (std::uint32_t stage = 0; stage < stages; ++stage) starts(stage);
   }
 
@@ -57,7 +59,11 @@ class QueueStory {
   Session session{1};
 
  private:
-  Address worker(std::uint32_t chunk) const { return address_of(WorkerId(chunk % stages_)); }
+  /// The stage of a chunk; of a stage's number, that stage.
+  Address worker(std::uint32_t chunk) const {
+    return address_of(
+        WorkerId(static_cast<std::uint32_t>(placement_.stage_of(static_cast<int>(chunk)))));
+  }
   Letter letter(Address from, Address to, Body body) const {
     return {from, to, encode({.session = session, .body = std::move(body)})};
   }
@@ -81,7 +87,8 @@ class QueueStory {
     return static_cast<std::uint32_t>(micro_batch % micro_batches_);
   }
 
-  std::uint32_t stages_, micro_batches_;
+  std::uint32_t micro_batches_;
+  pipeline::Placement placement_;
   std::unique_ptr<StageQueueChecker> checker_;
 };
 
@@ -131,6 +138,21 @@ TEST_CASE("the activations of all chunks count together") {
   // Stage 0 keeps five activations of its two chunks.
   for (int m = 0; m < 3; ++m) story.activation(1, m);
   CHECK(first_violation([&](int i) { story.activation(3, i); }).first == 2);
+}
+
+TEST_CASE("in a V, a stage's gradients count for the stage that they are sent to") {
+  // Each of three stages keeps six activations of its two chunks.
+  const auto after_last_stage = [](int count) {
+    QueueStory story("zb_v", 3, 6, 2);
+    for (int m = 0; m < count; ++m) story.gradient(3, m);  // from stage 1 to stage 2
+    return first_violation([&](int i) { story.gradient(0, i); });
+  };
+  CHECK(after_last_stage(0) == after_last_stage(5));
+  CHECK(after_last_stage(5).first == 6);
+  QueueStory story("zb_v", 3, 6, 2);
+  for (int m = 0; m < 6; ++m) story.activation(4, m);  // from stage 2 to stage 1
+  story.forward(4, 0);
+  CHECK(first_violation([&](int i) { story.activation(4, 6 + i); }).first == 1);
 }
 
 TEST_CASE("a stage receives at most as many gradients as it keeps micro-batches") {
