@@ -70,8 +70,8 @@ typedef struct leeway_kv_options {
 
 LEEWAY_KV_API leeway_kv_options leeway_kv_default_options(void);
 
-/* `type`: local, dist_sync, dist_async, dist_ssp(S), dist_backup(B) or dist_adaptive(LOW,HIGH).
- * `options` may be NULL. */
+/* `type`: local, dist_sync, dist_async, dist_ssp(S), dist_backup(B), dist_quorum(K,GRACE),
+ * dist_adaptive(LOW,HIGH) or dist_auto. `options` may be NULL. */
 LEEWAY_KV_API leeway_kv_status leeway_kv_create(const char* type, const leeway_kv_options* options,
                                                 leeway_kv** kv);
 /* Ends the iteration, leaves the run, and frees the store, also if it fails. */

@@ -332,8 +332,13 @@ double Job::learning_rate(double samples) const {
   return plan.optimizer.learning_rate * lr_schedule->factor(epochs, plan.stop.epochs);
 }
 
+bool Job::continues_bound() const {
+  return resumed && consistency->has_moving_bound() &&
+         make_consistency(resumed->plan.consistency)->has_moving_bound();
+}
+
 std::int64_t Job::first_bound() const {
-  if (!resumed || !consistency->has_moving_bound()) return consistency->first_bound();
+  if (!continues_bound()) return consistency->first_bound();
   const std::int64_t stored = resumed->manifest.scheduler.bound.staleness;
   return std::clamp(stored, consistency->bound(), consistency->largest_bound());
 }
@@ -372,6 +377,7 @@ Expected<std::shared_ptr<const Job>> make_job(const Plan& given, TrainTest data,
         "give --freeze fewer layers"};
   if (const auto fits = check_batch_norm(**model, plan); !fits) return fits.error();
   auto job = std::make_shared<Job>();
+  job->given = given;
   job->plan = plan;
   job->data = std::move(data);
   job->model = *model;

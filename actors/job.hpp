@@ -37,7 +37,8 @@ struct Checkpoint;
 using ExecutorFactory = std::function<Expected<std::shared_ptr<Executor>>(Device)>;
 
 struct Job {
-  Plan plan;
+  Plan given;  // as the user gave it, for files
+  Plan plan;   // with the settings that it implies: see with_automatic_settings()
   TrainTest data;
   std::shared_ptr<const Model> model;
   std::shared_ptr<const Layout> layout;
@@ -118,6 +119,8 @@ struct Job {
   /// The learning rate of gradients after this many samples of training, before factors of
   /// parameters.
   double learning_rate(double samples) const;
+  /// Whether the bound moves, and did so in the resumed run.
+  bool continues_bound() const;
   /// The staleness bound that the run begins with.
   std::int64_t first_bound() const;
   /// Writes the initial weights of the run. out: the parameter's shape, row-major.

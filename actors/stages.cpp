@@ -160,12 +160,12 @@ Expected<std::shared_ptr<const Stages>> make_stages(const Plan& plan, const Mode
   auto stages = std::make_shared<Stages>(plan, model, layout, spec, std::move(*chunks));
   const std::int64_t room = consistency.bound();
   if (room != kUnbounded && stages->version_lag() > room)
-    return Error{concat("pipeline.schedule: ", spec.schedule, " on ", spec.stages,
-                        " stages computes gradients on weights that are older by up to ",
-                        stages->version_lag(), stages->version_lag() == 1 ? " update" : " updates",
-                        ", and the staleness bound is ", room, "; give --staleness ",
-                        stages->version_lag(),
-                        " or more, or a schedule with a flush, such as 1f1b")};
+    return Error{concat(
+        "pipeline.schedule: ", spec.schedule, " on ", spec.stages,
+        " stages computes gradients on weights that are older by up to ", stages->version_lag(),
+        stages->version_lag() == 1 ? " update" : " updates", ", and the staleness bound ",
+        consistency.has_moving_bound() ? "can fall to " : "is ", room, "; give --staleness ",
+        stages->version_lag(), " or more, or a schedule with a flush, such as 1f1b")};
   return std::shared_ptr<const Stages>(std::move(stages));
 }
 

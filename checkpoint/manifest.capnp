@@ -77,7 +77,7 @@ struct Supply {
 }
 
 struct Bound {
-  # State of an adaptive consistency policy.
+  # State of a moving staleness bound.
   staleness @0 :UInt32;
   patience @1 :Int64 $count;
   quiet @2 :Int64 $count;

@@ -23,6 +23,7 @@ enum class Mutant : std::uint8_t {
   round_applied_early,              // under bsp, a round is applied after its first push
   dropped_push_applied,             // a round takes pushes that arrive after it was closed
   round_closed_too_early,           // the lead shard closes a round one push too early
+  closed_round_not_scaled,          // a round of more pushes than it needs has a larger weight
   bound_falls_behind,               // an adaptive bound falls for iterations that have begun
   straggling_push_not_in_snapshot,  // a snapshot misses later pushes of earlier iterations
   gradient_of_other_weights,        // a worker reports another version of the weights than it used

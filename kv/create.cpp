@@ -1,5 +1,6 @@
 #include "kv/create.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "core/text.hpp"
@@ -11,16 +12,17 @@ namespace leeway::kv {
 
 Expected<plan::Consistency> policy_of(const std::string& type) {
   constexpr std::string_view kPrefix = "dist_";
-  const Error unknown{
-      concat("store type \"", type,
-             "\": give local, dist_sync, dist_async, dist_ssp(S), dist_backup(B) or "
-             "dist_adaptive(LOW,HIGH)")};
+  const Error unknown{concat("store type \"", type,
+                             "\": give local, dist_sync, dist_async, dist_ssp(S), dist_backup(B), "
+                             "dist_quorum(K,GRACE), dist_adaptive(LOW,HIGH) or dist_auto")};
   if (!type.starts_with(kPrefix)) return unknown;
   const std::string name = type.substr(kPrefix.size());
   if (name == "sync") return plan::Consistency(plan::Bsp{});
   if (name == "async") return plan::Consistency(plan::Asp{});
   const bool is_ssp = name.starts_with("ssp(") && name.ends_with(')');
-  if (!is_ssp && !name.starts_with("backup(") && !name.starts_with("adaptive(")) return unknown;
+  constexpr std::string_view kPolicies[] = {"backup(", "quorum(", "adaptive(", "auto"};
+  if (!is_ssp && std::ranges::none_of(kPolicies, [&](auto one) { return name.starts_with(one); }))
+    return unknown;
   auto policy = parse_staleness(is_ssp ? name.substr(4, name.size() - 5) : name);
   if (policy && is_ssp && !std::holds_alternative<plan::Ssp>(*policy)) return unknown;
   if (!policy) return Error{concat("store type \"", type, "\": ", policy.error().text)};

@@ -30,8 +30,8 @@
 // has no gradient in that iteration; but keys below 16 KiB travel in groups, and with a push of the
 // group its other keys get a gradient of zeros. assign_gradients() has no groups.
 //
-// Updates. A round's gradients (bsp, backup) are averaged over the workers, weighted by the samples
-// of their ranges, and the optimizer is applied once; otherwise it is applied to each push.
+// Updates. A round's gradients (bsp, backup, quorum) are averaged over the workers, weighted by the
+// samples of their ranges, and the optimizer is applied once; otherwise it is applied to each push.
 // sum_gradients() and assign_gradients() add instead.
 //
 // Buffers. push() and set() copy, so the buffer may be changed when they return. gradient() returns
@@ -154,7 +154,8 @@ class Store {
  public:
   /// "local": a store in this process only. Otherwise the store of a process that `leeway launch`
   /// has started as a worker, and that has only one: "dist_sync" (bsp), "dist_async" (asp),
-  /// "dist_ssp(3)", "dist_backup(1)" or "dist_adaptive(1,8)". Throws StoreError.
+  /// "dist_ssp(3)", "dist_backup(1)", "dist_quorum(3,20ms)", "dist_adaptive(1,8)" or "dist_auto".
+  /// Throws StoreError.
   static Store create(const std::string& type, const StoreOptions& options = {});
   /// `site`: that of the state, if the store owns it.
   explicit Store(std::unique_ptr<StoreState> state, std::shared_ptr<StoreSite> site = nullptr);

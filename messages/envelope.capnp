@@ -89,5 +89,6 @@ struct Envelope $root(decode = "decode") {
     shardState @61 :State.ShardState;
     outdated @62 :Data.Outdated;
     boundMoved @63 :Watch.BoundMoved;
+    endGrace @64 :Control.EndGrace;
   }
 }

@@ -67,7 +67,7 @@ struct SchedulerReport {
   samplesTrained @1 :UInt64;  # each counted once
   partialPushes @2 :UInt64;
   liveWorkers @3 :UInt32;
-  staleness @4 :UInt32;  # under adaptive: the last announced bound
+  staleness @4 :UInt32;  # if the bound moves: the last announced one
 }
 
 struct Evicted {

@@ -91,12 +91,13 @@ struct Seed $blobs(all = "blobs") {
 }
 
 struct StandbyReady {
-  # standby -> scheduler. It has no state, and can become the standby. Repeated until it gets a Seed.
+  # standby -> scheduler. It has no state, and can become the standby. Repeated until it gets a
+  # Seed.
   launch @0 :UInt32;  # counts the starts of standbys of the shard
 }
 
 struct Replicate {
-  # scheduler -> primary or standby. Which replicas there are from now on. Answered with Replicating.
+  # scheduler -> primary or standby. The replicas from now on. Answered with Replicating.
   configuration @0 :UInt64;  # counts the orders for this role, from 2
   standing @1 :Standing;
 

@@ -1,7 +1,7 @@
 @0xb48a7d02c19e4f04;
 # Membership as the shards see it, and consistent snapshots. `view` grows with every change of the
-# membership; a shard refuses an order of an older view. Both sides number their messages, and repeat
-# those that are lost with a link (Envelope.sequence).
+# membership; a shard refuses an order of an older view. Both sides number their messages, and
+# repeat those that are lost with a link (Envelope.sequence).
 
 using Cxx = import "/capnp/c++.capnp";
 $Cxx.namespace("leeway::schema");
@@ -87,8 +87,13 @@ struct CloseRound {
   round @0 :Int64 $type(Common.iteration);
   contributors @1 :List(UInt32) $type(Common.worker) $limit("kMaxWorkers") $ascending;
   view @2 :UInt64 $type(Common.view);
-  scale @3 :Float64 = 1 $range(least = "0", most = "1");
-  # Factor of the weights of these pushes; less than 1 if more have come than a round needs.
+  scale @3 :Float64 = 1 $range(least = "0", most = "kMaxWorkers");
+  # Factor of the weights of these pushes, after which they add up to at most 1.
+}
+
+struct EndGrace {
+  # scheduler -> shard 0. Under quorum: the run stops, so the open round and later ones do not wait
+  # for more pushes than they need. Unanswered.
 }
 
 struct Snapshot {

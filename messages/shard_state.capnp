@@ -125,7 +125,7 @@ struct RoundState {
     round @1 :Int64 $type(Common.iteration);
     contributors @2 :List(UInt32) $type(Common.worker) $limit("kMaxWorkers");
     missing @3 :List(UInt32) $type(Common.worker) $limit("kMaxWorkers");
-    scale @4 :Float64 = 1 $range(least = "0", most = "1");  # see CloseRound
+    scale @4 :Float64 = 1 $range(least = "0", most = "kMaxWorkers");  # see CloseRound
   }
   struct Proposal {
     beyond @0 :Int64 $type(Common.iteration);  # the proposed round plus one; 0: none
@@ -135,10 +135,11 @@ struct RoundState {
   struct Gathering {
     # The state of grace windows. Times are those of the shard.
     opened @0 :Int64;  # when the open round began; negative: not known
-    beyond @1 :Int64 $type(Common.iteration);  # the round that has its quorum plus one; 0: none
-    quorum @2 :Int64;  # when it had it
-    armed @3 :Bool;  # whether a timer is under way
-    arrivals @4 :List(Int64) $limit("kMaxGraceArrivals");  # recent ones, in nanoseconds
+    gathered @1 :Int64 $type(Common.iteration);  # the latest round with a quorum plus one; 0: none
+    quorumAt @2 :Int64;  # when the round got its quorum
+    timer @3 :Int64;  # when the earliest timer fires; negative: none runs
+    arrivals @4 :List(Int64) $limit("kMaxGraceArrivals");  # GraceWindow::arrivals(), in nanoseconds
+    graceEnded @5 :Bool;  # see EndGrace
   }
 }
 

@@ -37,7 +37,9 @@ struct WantLease {
   clock @1 :Int64 $type(Common.clock);
   # All shards have acknowledged the iterations below it. For a pipeline, this is the first stage's
   # view of all stages.
-  iterations @2 :UInt32;  # with samples, since the last WantLease; so are the next three
+  # The rest counts iterations with samples since the last WantLease. A dropped iteration that the
+  # worker has given up counts with an estimate of the samples that it has computed.
+  iterations @2 :UInt32;
   samples @3 :UInt64;
   waitedNs @4 :Int64 $type(Common.duration);  # between two computations, for any reason
   computedNs @5 :Int64 $type(Common.duration);
@@ -74,8 +76,8 @@ struct NoData {
 
 struct PushDropped {
   # scheduler -> worker. Under backup and quorum: all rounds below `next` are closed, the last of
-  # them without this worker. The worker discards its computation of an earlier round and continues with `next`.
-  # The samples are leased again.
+  # them without this worker. The worker discards its computation of an earlier round and continues
+  # with `next`. The samples are leased again.
   next @0 :Int64 $type(Common.iteration);
 }
 
@@ -102,8 +104,8 @@ struct Stop {
 }
 
 struct Leave {
-  # host or worker -> scheduler. The worker leaves while the run goes on: the scheduler sends it Stop
-  # and, on Stopped, returns its leases. A repeat is harmless.
+  # host or worker -> scheduler. The worker leaves while the run goes on: the scheduler sends it
+  # Stop and, on Stopped, returns its leases. A repeat is harmless.
   worker @0 :UInt32 $type(Common.worker);
 }
 

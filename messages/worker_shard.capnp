@@ -83,8 +83,8 @@ struct Refused {
 }
 
 struct Outdated {
-  # shard 0 -> worker. Under delay_threshold: the weights of the worker's pull for `iteration` are as
-  # old as the limit. A worker that has pushed nothing of the iteration pulls again and computes the
-  # same samples with newer weights; otherwise the message has no effect.
+  # shard 0 -> worker. Under delay_threshold: the weights of the worker's pull for `iteration` are
+  # as old as the limit. A worker that has pushed nothing of the iteration pulls again and computes
+  # the same samples with newer weights; otherwise the message has no effect.
   iteration @0 :Int64 $type(Common.iteration);
 }

@@ -170,9 +170,8 @@ class PrometheusExporter::Metrics final : public prometheus::Collectable {
         has_classes_(has_losses_ && job.data.train->classes() > 0),
         has_moving_bound_(job.consistency->has_moving_bound()),
         has_standbys_(job.plan.replicas > 1),
-        bound_(job.consistency->first_bound() == kUnbounded
-                   ? std::numeric_limits<double>::infinity()
-                   : static_cast<double>(job.consistency->first_bound())),
+        bound_(job.first_bound() == kUnbounded ? std::numeric_limits<double>::infinity()
+                                               : static_cast<double>(job.first_bound())),
         events_(job.plan.workers, job.stages->piped()) {}
 
   void add(Instant at, const Event& event) { events_.add(at, event); }

@@ -123,7 +123,7 @@ void RunFolder::read_metrics(std::uint64_t samples_trained) {
 Expected<std::unique_ptr<RunFolder>> RunFolder::open(const std::string& folder, const Job& job) {
   auto lock = FolderLock::take(folder, "wait for it to end, or give another with --out DIR");
   if (!lock) return lock.error();
-  if (const auto written = write_text(folder + "/plan.json", to_json(job.plan)); !written)
+  if (const auto written = write_text(folder + "/plan.json", to_json(job.given)); !written)
     return written.error();
   if (const auto& preprocessing = job.data.preprocessing)
     if (const auto written = write_text(folder + "/preprocessing.json", preprocessing->to_json());

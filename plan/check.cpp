@@ -134,9 +134,9 @@ void check_consistency(Checks& checks, const Plan& plan) {
                    " workers cannot be spare; give --staleness backup(1) and at least 2 workers");
   if (quorum) {
     checks.require(quorum->count >= 1 && quorum->count <= plan.workers,
-                   "consistency.quorum.count: a round of ", plan.workers, " workers never has ",
-                   quorum->count, " pushes; give --staleness \"quorum(", plan.workers,
-                   ")\" or a smaller number");
+                   "consistency.quorum.count: a round of ", plan.workers,
+                   " workers cannot wait for ", quorum->count,
+                   " pushes; give --staleness \"quorum(K)\" with K from 1 to ", plan.workers);
     checks.require(!quorum->mad || quorum->grace_ms == 0,
                    "consistency.quorum: the grace window is ", quorum->grace_ms,
                    " ms long, or follows from recent arrivals (mad); give one of the two");

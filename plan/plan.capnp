@@ -48,13 +48,14 @@ struct Plan $Cpp.namespace("leeway")
   consistency @7 :Training.Consistency $flag("--staleness")
     $help("how far a worker may be ahead of the slowest worker")
     $values("0, 1, 2, ... iterations, bsp (a barrier), asp (no bound), \"adaptive(1,8)\" (a bound "
-        "that moves from 1 to 8) or \"backup(N)\" (a barrier that does not wait for the last N) or "
-        "\"quorum(K,20ms)\" (one that waits for K workers, and 20 ms for more), or auto (what suits the "
-        "workers, by measurements)");
+        "that moves from 1 to 8), auto (such a bound, batches by speed and ordered momentum), "
+        "\"backup(N)\" (a barrier that does not wait for the last N) or \"quorum(K,20ms)\" (one "
+        "that waits for K workers, and then 20 ms for more)");
   delayPolicy @29 :Training.DelayPolicy $flag("--delay-policy")
     $help("how shards apply pushes that were computed on older weights")
-    $values("plain (like others), \"lag_scaled(1)\" (learning rate / lag), \"delay_adaptive(0.1)\" (learning rate "
-        "times lag at most 0.1), gap_aware, \"delay_compensated(0.04)\", "
+    $values("plain (like pushes without lag), \"lag_scaled(1)\" (learning rate / lag), "
+        "\"delay_adaptive(0.1)\" (learning rate times lag at most 0.1), gap_aware, "
+        "\"delay_compensated(0.04)\", "
         "\"delay_compensated(2,0.95)\" (adaptive, with this decay of the mean square), "
         "ordered_momentum, \"delay_threshold(4)\" (compute again at this lag), or with local steps "
         "\"fed_async(0.6,0.5)\"");

@@ -48,7 +48,7 @@ struct Optimizer {
   eightBitState @15 :Bool $flag("--eight-bit-state")
     $help("keep the optimizer's state in 8 bits instead of 32; on CPUs, and not for adagrad");
   wholeSteps @16 :Bool $flag("--whole-steps")
-    $help("each push under ssp, asp and adaptive is a whole step, as in published asynchronous "
+    $help("each push that is applied on arrival is a whole step, as in published asynchronous "
         "methods, instead of its share of the samples of a round");
   groups @11 :List(ParameterGroup) $limit("kMaxParameterGroups")
     $help("parameters with another learning rate or weight decay; the first match counts");
@@ -123,7 +123,8 @@ struct LrSchedule {
       growth @6 :Float64 = 1 $range(Range.growth)
         $help("length of each period as a multiple of the one before");
     }
-    linear :group $name("LinearLr") $help("a line from the full rate to a floor at the last epoch") {
+    linear :group $name("LinearLr")
+        $help("a line from the full rate to a floor at the last epoch") {
       floor @7 :Float64 $range(Range.share) $help("share of the full rate at the end");
     }
     exponential :group $name("ExponentialLr") $help("falls by a factor in each epoch") {
@@ -162,7 +163,7 @@ struct Consistency {
       graceMs @7 :Float64 $range(least = 0, most = 3.6e6, give = "0 or more, up to an hour")
         $help("how long it then waits for more, in milliseconds");
       mad @8 :Bool
-        $help("instead of graceMs: it waits until the median of recent arrivals plus three median "
+        $help("instead of grace_ms: it waits until the median of recent arrivals plus three median "
             "absolute deviations");
     }
     auto :group $name("Automatic")
@@ -228,7 +229,8 @@ struct OuterOptimizer {
   learningRate @0 :Float64 = 1 $range(Range.learningRate) $flag("--outer-lr")
     $help("learning rate of the outer optimizer");
   union {
-    average @1 :Void $name("AverageChanges") $help("moves the weights to the mean of the workers' copies");
+    average @1 :Void $name("AverageChanges")
+      $help("moves the weights to the mean of the workers' copies");
     momentum @2 :Optimizer.Momentum $help("gradient descent with a velocity");
     nesterov @3 :Optimizer.Nesterov $help("momentum that looks one step ahead, as in DiLoCo");
     adam @4 :Optimizer.Adam $help("steps scaled by running moments, as in FedAdam");

@@ -53,7 +53,8 @@ struct World {
     $help("relative slowdown after the thread has been idle for long");
 
   agents @16 :UInt32 $range(least = 0, most = 64)
-    $help("node agents of a simulated cluster, on which the actors run; 0: nodes without processes");
+    $help("node agents of a simulated cluster, on which the actors run; 0: nodes without "
+        "processes");
   place @17 :Text $help("node of each actor in that cluster, as for --place");
 
   enum Nodes {

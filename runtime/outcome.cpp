@@ -89,7 +89,7 @@ void fill(Result& result, const Job& job, RunTotals totals) {
   result.dropped_pushes = totals.end.dropped_pushes;
   result.seed = job.plan.seed;
   result.train_samples = static_cast<std::uint64_t>(job.data.train->size());
-  result.plan = job.plan;
+  result.plan = job.given;
   result.straggler_seconds = totals.straggler_seconds;
   result.faults_fired = totals.faults_fired;
   result.warnings = totals.warnings;

@@ -22,7 +22,7 @@ dashboard::RunInfo page_info(const Job& job, const RunOptions& options) {
   const Plan& plan = job.plan;
   const bool on_nodes = options.cluster && !options.cluster->nodes.empty();
   dashboard::RunInfo info =
-      dashboard::info_of(plan, policy_name(plan.consistency), job.consistency->first_bound());
+      dashboard::info_of(plan, policy_name(plan.consistency), job.first_bound());
   info.kind = plan.simulated ? "simulation" : on_nodes ? "cluster" : "threads";
   info.has_accuracy = job.data.train->classes() > 0;
   info.has_losses = job.has_losses();

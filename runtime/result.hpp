@@ -33,7 +33,7 @@ struct Result {
   double test_loss = 0;
   double test_accuracy = 0;  // 0..1; 0 without classes
   std::int64_t max_clock_gap = 0;
-  std::optional<std::int64_t> staleness_bound;  // none for asp; the largest for adaptive
+  std::optional<std::int64_t> staleness_bound;  // none for asp; the largest if it moves
   std::uint64_t parked_pulls = 0;
   std::uint64_t partial_pushes = 0;
   std::uint64_t dropped_pushes = 0;  // by backup and quorum

@@ -58,7 +58,7 @@ class Scenario {
   /// No weight decay for biases and for the scales and shifts of norms.
   Scenario& no_decay_on_biases(bool on = true);
   Scenario& eight_bit_state(bool on = true);
-  /// Each push under ssp, asp and adaptive is a whole step instead of its share of a round.
+  /// Each push that is applied on arrival is a whole step instead of its share of a round.
   Scenario& whole_steps(bool on = true);
   /// Factors of the learning rate and the weight decay of the parameters with these names, such as
   /// "0.*,*.bias". May be called several times; the first group that matches a parameter counts.

@@ -56,7 +56,7 @@ struct Progress {
   std::uint64_t samples_trained = 0;  // confirmed, each counted once
   std::uint64_t partial_pushes = 0;
   std::uint32_t live_workers = 0;
-  std::uint32_t staleness = 0;  // under adaptive: the newest bound
+  std::uint32_t staleness = 0;  // if the bound moves: the newest
   double train_loss = 0;        // mean over the samples since the last progress; NaN without any
   double train_accuracy = 0;
   std::int64_t clock_gap = 0;  // now, the largest over the shards

@@ -19,7 +19,7 @@ BoundControl::BoundControl(const Job& job, const Roster& roster, const Mailer& m
   const auto high = job.consistency->largest_bound();
   if (low >= high) return;
   bound_.emplace(low, high, job.consistency->first_bound());
-  if (!job.resumed) return;
+  if (!job.continues_bound()) return;
   const auto& from = job.resumed->manifest.scheduler.bound;
   bound_->resume({from.staleness, from.patience, from.quiet, from.on_trial});
 }

@@ -137,8 +137,6 @@ bool LeaseBook::open_round(Iteration round, const std::vector<WorkerId>& live) {
   if (!any) return false;
   LW_CHECK(round >= data_.next_round, round, data_.next_round);
   data_.next_round = round + 1;
-  if (limits_.round_size.drops())
-    data_.round_contributors[round] = limits_.round_size.of(live.size());
   std::vector<msg::Lease> shares;
   std::uint32_t largest = 0, drawn_samples = 0;
   for (std::size_t i = 0; i < order.size(); ++i) {
@@ -147,9 +145,12 @@ bool LeaseBook::open_round(Iteration round, const std::vector<WorkerId>& live) {
     largest = std::max(largest, shares.back().batch);
     drawn_samples += has_samples ? shares.back().batch : 0;
   }
-  const bool some = limits_.participation < 1;
+  const std::uint32_t samples =
+      limits_.participation < 1 ? drawn_samples : round_samples(live.size(), largest);
+  if (limits_.round_size.drops())
+    data_.open_rounds[round] = {limits_.round_size.of(live.size()), samples};
   for (std::size_t i = 0; i < order.size(); ++i) {
-    shares[i].round_samples = some ? drawn_samples : round_samples(live.size(), largest);
+    shares[i].round_samples = samples;
     data_.shares[live[order[i]]].push_back(std::move(shares[i]));
   }
   return true;
@@ -235,36 +236,43 @@ void LeaseBook::for_each_lease(Visit visit) const {
 bool LeaseBook::suffice(Iteration round, const std::vector<WorkerId>& contributors,
                         const std::vector<WorkerId>& live) const {
   if (round < data_.first_open) return false;  // closed already
-  const auto whole_round = data_.round_contributors.find(round);
-  if (whole_round == data_.round_contributors.end()) return false;  // no worker has a share of it
+  const auto open = data_.open_rounds.find(round);
+  if (open == data_.open_rounds.end()) return false;  // no worker has a share of it
   std::vector<WorkerId> in_time;
   std::ranges::set_intersection(contributors, live, std::back_inserter(in_time));
-  return count_shares(in_time, round) >= std::min(whole_round->second, count_shares(live, round));
+  return shares(in_time, round).count >=
+         std::min(open->second.contributors, shares(live, round).count);
 }
 
-std::size_t LeaseBook::count_shares(const std::vector<WorkerId>& from, Iteration round) const {
-  std::size_t shares = 0;
+LeaseBook::Shares LeaseBook::shares(const std::vector<WorkerId>& of, Iteration round) const {
+  Shares shares;
   for_each_lease([&](WorkerId worker, const msg::Lease& lease) {
-    if (lease.first_iteration == round && lease.begin < lease.end &&
-        std::binary_search(from.begin(), from.end(), worker))
-      ++shares;
+    if (lease.first_iteration != round || lease.begin == lease.end ||
+        !std::binary_search(of.begin(), of.end(), worker))
+      return;
+    ++shares.count;
+    shares.samples += lease.end - lease.begin;
   });
   return shares;
 }
 
 double LeaseBook::scale(Iteration round, const std::vector<WorkerId>& contributors) const {
-  const auto needed = data_.round_contributors.find(round);
-  const std::size_t shares = count_shares(contributors, round);
-  if (needed == data_.round_contributors.end() || shares <= needed->second) return 1;
-  return static_cast<double>(needed->second) / static_cast<double>(shares);
+  const auto open = data_.open_rounds.find(round);
+  if (open == data_.open_rounds.end() || planted(Mutant::closed_round_not_scaled)) return 1;
+  const auto [count, samples] = shares(contributors, round);
+  const auto batches = [&](std::size_t pushes) {
+    return static_cast<std::int64_t>(pushes) * limits_.batch;
+  };
+  const std::int64_t counted = limits_.equal_pushes ? batches(count) : samples;
+  const std::int64_t full = batches(open->second.contributors);
+  return open->second.samples / static_cast<double>(std::max(counted, full));
 }
 
 std::vector<LeaseBook::DroppedShare> LeaseBook::close(Iteration round,
                                                       const std::vector<WorkerId>& contributors) {
   std::vector<DroppedShare> back;
   data_.first_open = round + 1;
-  data_.round_contributors.erase(data_.round_contributors.begin(),
-                                 data_.round_contributors.upper_bound(round));
+  data_.open_rounds.erase(data_.open_rounds.begin(), data_.open_rounds.upper_bound(round));
   const auto contributes = [&](WorkerId worker) {
     return std::binary_search(contributors.begin(), contributors.end(), worker);
   };

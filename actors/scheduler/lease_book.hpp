@@ -48,6 +48,7 @@ class LeaseBook {
     std::uint32_t lease_size = 1;  // samples of a lease at most, for a worker that has the batch
     bool by_rounds = false;        // a lease is a worker's share of one round
     RoundSize round_size;          // by rounds: pushes that close a round
+    bool equal_pushes = false;     // each counts as a whole batch, whatever its samples
     /// Samples of the workers' own, as in SampleSupply::Limits: part p is that of the worker
     /// p * part_workers.
     std::vector<std::int64_t> parts;
@@ -79,7 +80,8 @@ class LeaseBook {
   /// samples of an epoch would take many rounds.
   bool suffice(Iteration round, const std::vector<WorkerId>& contributors,
                const std::vector<WorkerId>& live) const;
-  /// The factor of the weights of these pushes: less than 1 if more have come than a round needs.
+  /// The factor of the weights of these pushes. After it, they add up to the share that their
+  /// samples are of the batches that a round needs, and to 1 if they have more.
   double scale(Iteration round, const std::vector<WorkerId>& contributors) const;
   /// Closes a round with the contributors' pushes. All other shares go back.
   std::vector<DroppedShare> close(Iteration round, const std::vector<WorkerId>& contributors);
@@ -170,16 +172,24 @@ class LeaseBook {
   /// Calls visit(worker, lease) for each lease and each share that is not requested yet.
   template <class Visit>
   void for_each_lease(Visit visit) const;
-  /// The number of workers of `from`, in ascending order, that have samples in the round.
-  std::size_t count_shares(const std::vector<WorkerId>& from, Iteration round) const;
+  struct Shares {
+    std::size_t count = 0;  // with samples
+    std::int64_t samples = 0;
+  };
+  /// The shares of a round of the workers `of`, in ascending order.
+  Shares shares(const std::vector<WorkerId>& of, Iteration round) const;
 
+  struct OpenRound {
+    std::size_t contributors = 0;  // pushes that close the round
+    std::uint32_t samples = 0;     // as in its leases
+  };
   /// The mutable state, except the supply.
   struct Data {
     std::map<WorkerId, Fifo<Grant>> grants;
     std::map<WorkerId, Fifo<msg::Lease>> shares;  // by rounds: not requested yet
     Iteration next_round;
     Iteration first_open;  // for rounds that drop pushes: the first that is not closed
-    std::map<Iteration, std::size_t> round_contributors;  // pushes that close each open round
+    std::map<Iteration, OpenRound> open_rounds;  // for rounds that drop pushes
     std::set<WorkerId> stragglers;  // dropped, and without a contribution with samples since
     Iteration horizon;
     std::map<WorkerId, Iteration> horizons;

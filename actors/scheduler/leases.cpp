@@ -27,6 +27,7 @@ LeaseBook::Limits limits_of(const Job& job) {
   limits.lease_size = plan.lease_size > 0 ? plan.lease_size : iterations * limits.batch;
   limits.by_rounds = job.consistency->by_rounds();
   limits.round_size = job.consistency->round_size();
+  limits.equal_pushes = has_local_steps(plan);
   if (job.split) limits.parts = job.split->begins;
   limits.part_workers = job.stages->count();
   limits.participation = plan.participation;

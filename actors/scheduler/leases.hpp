@@ -30,8 +30,8 @@ class Leases {
   bool any_for_idle() const { return book_.anything_for_others(roster_.taking_part()); }
   /// Records the times and counts of the member since its last request.
   void measured(WorkerId lead, const msg::WantLease& want);
-  /// Leases samples, reports that there are none, or keeps the request: under backup, samples may
-  /// still come back from rounds that are open. True if samples were leased.
+  /// Leases samples, reports that there are none, or keeps the request: under backup and quorum,
+  /// samples may still come back from rounds that are open. True if samples were leased.
   bool answer(WorkerId lead, const msg::WantLease& want, Outbox& out);
   /// Returns the waiting requests and stops keeping them.
   std::map<WorkerId, msg::WantLease> take_waiting() { return std::exchange(waiting_, {}); }

@@ -26,6 +26,10 @@ void Mailer::to_shards(const Body& body, Outbox& out) const {
   for (Channel& shard : shards_) shard.send(body, out);
 }
 
+void Mailer::to_lead_shard(const Body& body, Outbox& out) const {
+  shards_.front().send(body, out);
+}
+
 void Mailer::to_shards_of(WorkerId worker, const Body& body, Outbox& out) const {
   for (const ShardId shard : stages_->share_of(worker).shards)
     shards_[shard.value()].send(body, out);

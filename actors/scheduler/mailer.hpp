@@ -21,6 +21,8 @@ class Mailer {
 
   void to_worker(WorkerId worker, Body body, Outbox& out) const;
   void to_shards(const Body& body, Outbox& out) const;
+  /// To shard 0, which proposes to close rounds.
+  void to_lead_shard(const Body& body, Outbox& out) const;
   /// To the shards that have parameters of the worker's stage.
   void to_shards_of(WorkerId worker, const Body& body, Outbox& out) const;
   /// For each stage of a member, body_of(worker) to the shards that have parameters of it.

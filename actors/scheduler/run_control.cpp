@@ -24,6 +24,7 @@ RunControl::RunControl(const Job& job, const Roster& roster, const Mailer& maile
       snapshots_(snapshots),
       stages_(job.stages),
       faults_(job.faults),
+      has_grace_(job.consistency->grace().has_length()),
       workers_return_(job.workers_return),
       most_iterations_(job.plan.stop.iterations) {
   if (!job.resumed) return;
@@ -37,6 +38,7 @@ void RunControl::stop(msg::RunEnded::Reason reason, std::string text, Outbox& ou
   data_.end.reason = reason;
   data_.end.text = std::move(text);
   snapshots_.abandon();
+  end_grace(out);
   for (const auto& [lead, member] : roster_.members()) {
     if (member.state == State::fencing || member.state == State::stopped) continue;
     // In a pipeline that is gone, some stages may wait for the others.
@@ -59,7 +61,12 @@ bool RunControl::interrupt(Outbox& out) {
   }
   data_.interrupted = true;
   checkpoints_.request();
+  end_grace(out);
   return true;
+}
+
+void RunControl::end_grace(Outbox& out) const {
+  if (has_grace_) mailer_.to_lead_shard(msg::EndGrace{}, out);
 }
 
 void RunControl::checkpointed(Outbox& out) {

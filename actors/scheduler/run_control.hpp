@@ -72,6 +72,9 @@ class RunControl {
   };
 
   void finish(Outbox& out);
+  /// Workers that have pushed the open round cannot stop before it is closed: closes it, and later
+  /// ones, without a grace window.
+  void end_grace(Outbox& out) const;
   /// True for a member that is gone and may take part again: each of its stages lives, or the plan
   /// restarts or adds it.
   bool may_return(WorkerId lead) const;
@@ -84,6 +87,7 @@ class RunControl {
   SnapshotProposals& snapshots_;
   std::shared_ptr<const Stages> stages_;
   std::vector<plan::Fault> faults_;
+  bool has_grace_;  // rounds may wait for more pushes than they need
   bool workers_return_;
   std::uint64_t most_iterations_;
   Data data_;

@@ -44,18 +44,31 @@ void ApplyFirstPushes::propose(Outbox& out) {
 }
 
 void ApplyFirstPushes::on_timer(Outbox& out) {
-  armed_ = false;
+  timer_.reset();  // a later one then fires without need
   propose(out);
 }
 
+void ApplyFirstPushes::end_grace(Outbox& out) {
+  grace_ended_ = true;
+  propose(out);
+}
+
+std::size_t ApplyFirstPushes::missing() const {
+  return clocks_.at_min_clock() - std::min(clocks_.at_min_clock(), whole_.size());
+}
+
 bool ApplyFirstPushes::wait_for_more(Outbox& out) {
-  if (whole_.size() >= clocks_.at_min_clock()) return false;  // no other worker can push
+  if (grace_ended_ || missing() == 0) return false;
   const Iteration round(clocks_.min_clock().value());
   if (gathering_.round != round) gathering_ = {round, out.now()};
-  const Duration left =
-      grace_.end(opened_.value_or(gathering_.since), gathering_.since) - out.now();
-  if (left <= Duration{}) return false;
-  if (!std::exchange(armed_, true)) out.after(left, token_);
+  const Instant quorum_at = gathering_.quorum_at;
+  const auto end = grace_.end(opened_.value_or(quorum_at), quorum_at);
+  if (!end) return true;
+  if (*end <= out.now()) return false;
+  if (!timer_ || *end < *timer_) {
+    timer_ = *end;
+    out.after(*end - out.now(), token_);
+  }
   return true;
 }
 
@@ -84,6 +97,8 @@ bool ApplyFirstPushes::close(const msg::CloseRound& order) {
 std::optional<WorkerId> ApplyFirstPushes::apply_closed(Outbox& out) {
   if (!closing_ || !closing_->missing.empty()) return std::nullopt;
   const Closing closed = *std::exchange(closing_, std::nullopt);
+  if (leads_)
+    for (std::size_t missed = missing(); missed > 0; --missed) grace_.missed();
   WorkerId last;  // the contributor that completed the round
   for (const WholePush& push : std::exchange(whole_, {}))
     if (closed.is_contributor(push.worker)) last = push.worker;
@@ -128,9 +143,10 @@ msg::RoundState ApplyFirstPushes::save() const {
   state.proposed = {proposed_.round + 1, proposed_.view,
                     static_cast<std::uint32_t>(proposed_.contributors)};
   state.gathering = {.opened = opened_ ? opened_->ns : -1,
-                     .beyond = gathering_.round + 1,
-                     .quorum = gathering_.since.ns,
-                     .armed = armed_};
+                     .gathered = gathering_.round + 1,
+                     .quorum_at = gathering_.quorum_at.ns,
+                     .timer = timer_ ? timer_->ns : -1,
+                     .grace_ended = grace_ended_};
   for (const Duration one : grace_.arrivals()) state.gathering.arrivals.push_back(one.ns);
   return state;
 }
@@ -143,11 +159,14 @@ void ApplyFirstPushes::restore(const msg::RoundState& state) {
   if (closed) closing_ = Closing{round, contributors, {missing.begin(), missing.end()}, scale};
   proposed_ = {Iteration(state.proposed.beyond.value() - 1), state.proposed.view,
                state.proposed.contributors};
+  const auto instant = [](std::int64_t ns) {
+    return ns < 0 ? std::nullopt : std::optional(Instant{ns});
+  };
   const auto& gathering = state.gathering;
-  opened_.reset();
-  if (gathering.opened >= 0) opened_ = Instant{gathering.opened};
-  gathering_ = {Iteration(gathering.beyond.value() - 1), Instant{gathering.quorum}};
-  armed_ = gathering.armed;
+  opened_ = instant(gathering.opened);
+  gathering_ = {Iteration(gathering.gathered.value() - 1), Instant{gathering.quorum_at}};
+  timer_ = instant(gathering.timer);
+  grace_ended_ = gathering.grace_ended;
   std::vector<Duration> arrivals;
   for (const std::int64_t one : gathering.arrivals) arrivals.push_back(Duration{one});
   grace_.restore(std::move(arrivals));

@@ -36,6 +36,7 @@ class ApplyFirstPushes final : public ApplyPolicy {
   std::optional<WorkerId> release(WorkerId, Outbox& out) override { return apply_closed(out); }
   void propose(Outbox& out) override;
   void on_timer(Outbox& out) override;
+  void end_grace(Outbox& out) override;
   bool close(const msg::CloseRound& order) override;
   std::optional<WorkerId> apply_closed(Outbox& out) override;
   msg::RoundState save() const override;
@@ -60,15 +61,17 @@ class ApplyFirstPushes final : public ApplyPolicy {
     bool operator==(const Proposal&) const = default;
   };
 
-  /// The round that has enough pushes.
+  /// A round that has enough pushes, and waits for more.
   struct Gathering {
     Iteration round{-1};
-    Instant since;
+    Instant quorum_at;
   };
 
   bool is_enough(std::size_t empty) const;
-  /// Whether the open round, which has enough pushes, waits for more. Then sets the timer.
+  /// Whether the open round, which has enough pushes, waits for more. Then sets a timer.
   bool wait_for_more(Outbox& out);
+  /// The live workers that have not pushed the open round.
+  std::size_t missing() const;
   void advance_clocks(const Closing& closed, Outbox& out);
   Clock settle(WorkerId worker);
 
@@ -85,7 +88,8 @@ class ApplyFirstPushes final : public ApplyPolicy {
   Proposal proposed_;              // the latest
   std::optional<Instant> opened_;  // the open round; empty: not known
   Gathering gathering_;            // the latest
-  bool armed_ = false;             // the timer runs
+  std::optional<Instant> timer_;   // when the earliest timer fires; empty: none runs
+  bool grace_ended_ = false;       // see msg::EndGrace
 };
 
 }  // namespace leeway

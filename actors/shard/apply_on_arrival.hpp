@@ -1,5 +1,5 @@
 #pragma once
-// ApplyOnArrival: each push is one update, applied on arrival (ssp, asp, adaptive).
+// ApplyOnArrival: each push is one update, applied on arrival (ssp, asp, adaptive, auto).
 #include "actors/shard/apply_policy.hpp"
 
 namespace leeway {

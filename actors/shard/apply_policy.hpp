@@ -1,7 +1,7 @@
 #pragma once
 // ApplyPolicy: when the pushes that a shard has accepted are applied, and when clocks move.
 //
-//   ApplyOnArrival     each push is one update (ssp, asp, adaptive)
+//   ApplyOnArrival     each push is one update (ssp, asp, adaptive, auto)
 //   ApplyFullRounds    a round is one update, once every live worker has pushed it (bsp)
 //   ApplyFirstPushes   a round is one update of its first pushes; the others are dropped (backup,
 //                      quorum)
@@ -47,8 +47,10 @@ class ApplyPolicy {
   virtual void apply_complete(Outbox&) {}
   /// Asks the scheduler to close the open round if it has enough pushes.
   virtual void propose(Outbox&) {}
-  /// The timer of the policy, of which one at most runs.
+  /// A timer of the policy has fired.
   virtual void on_timer(Outbox&) {}
+  /// The run stops: see msg::EndGrace.
+  virtual void end_grace(Outbox&) {}
   /// The scheduler's answer. False if the round is not open at this shard.
   virtual bool close(const msg::CloseRound&) { return false; }
   /// Applies the closed round if all its pushes have arrived.
@@ -62,7 +64,7 @@ class ApplyPolicy {
   virtual void finish(Outbox&) {}
 };
 
-/// `timer`: the token of the policy's timer.
+/// `timer`: the token of the policy's timers.
 std::unique_ptr<ApplyPolicy> make_apply_policy(const Consistency& consistency, ShardId shard,
                                                TimerToken timer, ClockTable& clocks,
                                                TiedBlocks& tied, PushSink& sink,

@@ -11,10 +11,10 @@
 namespace leeway {
 
 /// clock(w) counts the iterations of worker w that the shard has finished: normally those that w
-/// has pushed whole, and under backup those whose round is closed. min_clock is the least clock of
-/// the live participants; with no live participant it keeps its last value. Neither ever decreases.
-/// accept() only records the buckets of an iteration; the ApplyPolicy decides when the clock
-/// advances.
+/// has pushed whole, and under backup and quorum those whose round is closed. min_clock is the
+/// least clock of the live participants; with no live participant it keeps its last value. Neither
+/// ever decreases. accept() only records the buckets of an iteration; the ApplyPolicy decides when
+/// the clock advances.
 class ClockTable {
  public:
   struct Participant {

@@ -121,6 +121,8 @@ void Shard::on_order(Body& body, Outbox& out) {
     handle(*bound, out);
   } else if (auto* close = std::get_if<msg::CloseRound>(&body)) {
     handle(*close, out);
+  } else if (auto* end = std::get_if<msg::EndGrace>(&body)) {
+    handle(*end, out);
   } else if (auto* snapshot = std::get_if<msg::Snapshot>(&body)) {
     // That of a run that is over. The scheduler counts pushes whose rounds lack those of workers
     // that were lost together.

@@ -57,6 +57,7 @@ class Shard final : public ReplicatedRole {
   void handle(const msg::Remove& remove, Outbox& out);
   void handle(const msg::Bound& bound, Outbox& out);
   void handle(const msg::CloseRound& order, Outbox& out);
+  void handle(const msg::EndGrace& order, Outbox& out);
   void handle(const msg::Finish& finish, Outbox& out);
   void handle(Address from, const msg::RoundNorm& part, Outbox& out);
 

@@ -85,6 +85,10 @@ void Shard::handle(const msg::CloseRound& order, Outbox& out) {
   if (const auto mover = apply_->apply_closed(out)) clocks_changed(*mover, out);
 }
 
+void Shard::handle(const msg::EndGrace&, Outbox& out) {
+  apply_->end_grace(out);
+}
+
 // ---- the end, and reports ----
 
 void Shard::handle(const msg::Finish&, Outbox& out) {

@@ -93,11 +93,19 @@ void WholeWorker::count_iteration(Iteration iteration, std::int64_t samples, Out
   report_.clock = Clock(next_.value());
   if (samples > 0) {
     ++report_.iterations;
-    ++spent_.iterations;
-    spent_.samples += static_cast<std::uint64_t>(samples);
-    spent_.computed += waiting_since_ - computing_since_;
+    spend(samples, waiting_since_);
   }
   report(false, out);
+}
+
+void WholeWorker::count_given_up(std::int64_t samples, Outbox& out) {
+  if (samples > 0) spend(samples, out.now());
+}
+
+void WholeWorker::spend(std::int64_t samples, Instant until) {
+  ++spent_.iterations;
+  spent_.samples += static_cast<std::uint64_t>(samples);
+  spent_.computed += until - computing_since_;
 }
 
 }  // namespace leeway

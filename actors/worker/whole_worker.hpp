@@ -31,6 +31,9 @@ class WholeWorker : public Participant {
   const LeasedIteration& begin_next(Outbox& out);
   /// The iteration is over. `samples`: 0 if it had none, or is dropped.
   void count_iteration(Iteration iteration, std::int64_t samples, Outbox& out);
+  /// The dropped iteration is given up after this many of its samples. The scheduler hears how long
+  /// they took: a worker whose pushes are always dropped has a measured speed, too.
+  void count_given_up(std::int64_t samples, Outbox& out);
 
   Iteration next_;               // to begin
   PushedIteration pushed_;       // the latest that has begun
@@ -38,6 +41,8 @@ class WholeWorker : public Participant {
   bool dropped_ = false;         // its gradients are not pushed: see PushDropped and Outdated
 
  private:
+  /// Counts an iteration for the next lease request.
+  void spend(std::int64_t samples, Instant until);
   void handle(Address from, const msg::PushDropped& dropped, Outbox& out);
   void handle(Address from, const msg::Outdated& outdated, Outbox& out);
 

@@ -80,6 +80,7 @@ void Worker::start_iteration(Outbox& out) {
     return finish_iteration(pushed_.iteration, 0, out);
   }
   work_ = work_of(leased, std::move(pulled));
+  gives_up_ = false;
   out.compute(work_);
   advance(out);  // a prefetch can start now
 }
@@ -99,7 +100,10 @@ void Worker::on_part(Work& work, int part, Outbox& out) {
   const bool last = part + 1 == work_->parts();
   const Iteration iteration = pushed_.iteration;
   if (dropped_) {
-    work_->cancel();
+    if (!std::exchange(gives_up_, true)) {
+      count_given_up(std::int64_t{pushed_.samples} * (part + 1) / work_->parts(), out);
+      work_->cancel();
+    }
     if (!last) return;
     work_.reset();
     dropped_ = false;

@@ -1,12 +1,12 @@
 #pragma once
-// Automatic: the choice that needs no knowledge of the workers. Its parts follow what the scheduler
-// measures while the run proceeds:
+// Automatic: a policy for workers of unknown speed. It follows what the scheduler measures:
 //
-//   bound      from 0 to a largest one, which it starts with: it falls while no worker waits for
-//              another (AdaptiveBound)
+//   bound      starts at the largest one, and falls, down to 0, while no worker waits for another
+//              (AdaptiveBound)
 //   balance    by speed, so that a worker that is always slow gets fewer samples
-//   momentum   in the order of the gradients' iterations (ordered_momentum), if the plan names no
-//              delay policy and the optimizer is momentum; old gradients then do little harm
+//
+// Unless the plan names a delay policy, `momentum` becomes ordered_momentum, under which old
+// gradients do little harm (with_automatic_settings()).
 //
 // `leeway atlas staleness` compares it with the other policies.
 #include "policies/consistency/consistency.hpp"

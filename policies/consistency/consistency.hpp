@@ -36,9 +36,10 @@ class Consistency {
  public:
   virtual ~Consistency() = default;
   virtual std::string_view name() const = 0;
-  /// The staleness bound s, or the least if it moves; kUnbounded if there is no bound.
+  /// The staleness bound s; kUnbounded if there is none. A bound that moves is announced by the
+  /// scheduler, and is never smaller than this.
   virtual std::int64_t bound() const = 0;
-  /// The bound at the start of a run; else the scheduler announces none below bound().
+  /// The bound at the start of a run.
   virtual std::int64_t first_bound() const { return bound(); }
   /// The largest bound that the scheduler may announce.
   virtual std::int64_t largest_bound() const { return bound(); }

@@ -21,10 +21,11 @@ void GraceWindow::arrived(Duration after) {
   arrivals_.push_back(after);
 }
 
-Instant GraceWindow::end(Instant opened, Instant quorum) const {
+std::optional<Instant> GraceWindow::end(Instant opened, Instant quorum) const {
   if (length_) return quorum + *length_;
-  if (arrivals_.size() < kLeastArrivals) return quorum;
+  if (arrivals_.size() < kLeastArrivals) return std::nullopt;
   const Duration usual = median(arrivals_);
+  if (usual == kMissed) return std::nullopt;
   std::vector<Duration> deviations;
   for (const Duration one : arrivals_) deviations.push_back(std::max(one - usual, usual - one));
   const Duration deviation = median(std::move(deviations));

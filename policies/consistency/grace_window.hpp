@@ -2,10 +2,16 @@
 // GraceWindow: how long a round with a quorum waits for further pushes.
 //
 // The window has a fixed length from the quorum on, or it ends at the median of recent arrivals
-// plus kDeviations median absolute deviations, both counted from the opening of the round. Source:
-// the Decoupled DiLoCo team, "Decoupled DiLoCo for Resilient Distributed Pre-training", arXiv
-// 2604.21428, 2026, which waits for a quorum and an adaptive grace window; the rule for the length
-// is Leeway's.
+// plus kDeviations median absolute deviations, both counted from the opening of the round. A push
+// that misses its round counts as later than all others. So the window has no end while half of the
+// pushes miss theirs, and the next rounds measure when these pushes arrive.
+//
+// Source: the Decoupled DiLoCo team, "Decoupled DiLoCo for Resilient Distributed Pre-training",
+// arXiv 2604.21428, 2026, which waits for a quorum and an adaptive grace window; the rule for the
+// length is Leeway's. Rousseeuw and Croux, "Alternatives to the Median Absolute Deviation", JASA
+// 88(424), 1993, describe the two robust statistics.
+#include <cstdint>
+#include <limits>
 #include <optional>
 #include <vector>
 
@@ -17,16 +23,23 @@ namespace leeway {
 class GraceWindow {
  public:
   static constexpr int kDeviations = 3;
-  /// The length follows from at least and at most this many arrivals; before, it is 0.
+  /// The length follows from at least and at most this many arrivals; before, there is no end.
   static constexpr std::size_t kLeastArrivals = 8, kMostArrivals = limits::kMaxGraceArrivals;
+  /// In place of the arrival of a push that missed its round.
+  static constexpr Duration kMissed{std::numeric_limits<std::int64_t>::max()};
 
   static GraceWindow fixed(Duration length) { return GraceWindow(length); }
   static GraceWindow adaptive() { return GraceWindow(std::nullopt); }
 
+  /// False if the window ends at once.
+  bool has_length() const { return length_ != Duration{}; }
   /// A push came this long after its round was opened.
   void arrived(Duration after);
-  /// When the window of a round ends that was opened at `opened` and had its quorum at `quorum`.
-  Instant end(Instant opened, Instant quorum) const;
+  /// A push was not part of its round.
+  void missed() { arrived(kMissed); }
+  /// When the window of a round ends that was opened at `opened` and had its quorum at `quorum`;
+  /// empty: when all pushes have arrived.
+  std::optional<Instant> end(Instant opened, Instant quorum) const;
 
   /// The recent arrivals, the oldest first; none for a fixed length.
   const std::vector<Duration>& arrivals() const { return arrivals_; }

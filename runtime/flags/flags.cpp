@@ -8,6 +8,7 @@
 #include "core/text.hpp"
 #include "plan/fault_queries.hpp"
 #include "plan/settings.hpp"
+#include "policies/automatic_plan.hpp"
 #include "runtime/flags/option.hpp"
 #include "runtime/flags/split_text.hpp"
 #include "runtime/flags/values.hpp"
@@ -333,12 +334,14 @@ Status apply_policies(const Flags& flags, Plan& plan) {
     if (!compression) return compression.error();
     plan.compress = *compression;
   }
+  GivenSettings given;
   if (flags.balance) {
     auto balance = parse_balance(*flags.balance);
     if (!balance) return balance.error();
-    plan.balance = *balance;
+    given.balance = plan.balance = *balance;
   }
-  return {};
+  if (flags.delay_policy) given.delay_policy = plan.delay_policy;
+  return check_implied(given, plan.consistency);
 }
 
 }  // namespace

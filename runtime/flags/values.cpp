@@ -103,7 +103,8 @@ Expected<plan::Consistency> parse_staleness(const std::string& text) {
              "\" is not a number; give --staleness 3, or bsp for a barrier, asp for no "
              "bound, \"adaptive(1,8)\" for a bound that adapts, \"backup(1)\" for a "
              "barrier that does not wait for the last worker, \"quorum(3,20ms)\" for "
-             "one that waits for 3 workers and 20 ms, or auto for what suits the workers")};
+             "one that waits for 3 workers and 20 ms, or auto for a bound and batches that follow "
+             "measurements")};
 }
 
 Expected<plan::Balance> parse_balance(const std::string& text) {

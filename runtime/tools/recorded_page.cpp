@@ -7,6 +7,7 @@
 #include "core/text.hpp"
 #include "dashboard/recorded.hpp"
 #include "monitoring/format.hpp"
+#include "policies/automatic_plan.hpp"
 #include "runtime/flags/values.hpp"
 #include "runtime/tools/what_if.hpp"
 
@@ -48,7 +49,7 @@ std::vector<Variant> variants_of(const std::string& folder, const Plan& plan,
   add_policy(plan::Ssp{1});
   add_policy(plan::Ssp{4});
   add_policy(plan::Asp{});
-  if (plan.balance != plan::Balance::by_speed)
+  if (with_automatic_settings(plan).balance != plan::Balance::by_speed)
     add("--balance speed", {.balance = plan::Balance::by_speed});
   if (!plan.prefetch && !std::holds_alternative<plan::Bsp>(plan.consistency))
     add("--prefetch", {.prefetch = true});

@@ -8,6 +8,8 @@
 #include "blame/result_file.hpp"
 #include "core/check.hpp"
 #include "core/text.hpp"
+#include "policies/automatic_plan.hpp"
+#include "policies/consistency/consistency.hpp"
 #include "runtime/scenario.hpp"
 
 namespace leeway {
@@ -80,11 +82,17 @@ Plan simulated_plan(const Plan& plan, const blame::MeasuredSteps& steps, double 
   return simulated;
 }
 
+/// Rounds have no older gradients, so a policy for these is left out.
+void set_consistency(Plan& plan, const plan::Consistency& consistency) {
+  plan.consistency = consistency;
+  if (make_consistency(consistency)->by_rounds()) plan.delay_policy = plan::PlainPush{};
+}
+
 /// The GFLOP/s with which a sample takes the least measured time.
 Expected<double> speed_for(const Plan& plan, const blame::MeasuredSteps& steps) {
   Plan one = simulated_plan(plan, steps, 1, false);
   one.workers = one.shards = 1;
-  one.consistency = plan::Bsp{};
+  set_consistency(one, plan::Bsp{});
   one.prefetch = false;
   one.stop.iterations = 2;
   const auto result = simulate(one);
@@ -124,7 +132,7 @@ void add_durations(Plan& plan, const blame::MeasuredSteps& steps,
 }
 
 void change(Plan& plan, const WhatIfOptions& options) {
-  if (options.consistency) plan.consistency = *options.consistency;
+  if (options.consistency) set_consistency(plan, *options.consistency);
   if (options.balance) plan.balance = *options.balance;
   if (options.workers) plan.workers = *options.workers;
   if (options.shards) plan.shards = *options.shards;
@@ -136,6 +144,10 @@ Status check(const WhatIfOptions& options, const Plan& plan, const blame::Measur
   if (needs_program(plan) && options.gradients)
     return Error{concat(options.folder, ": the data or layers of ", plan.name,
                         " are part of its program; leave out --gradients")};
+  const auto& consistency = options.consistency ? *options.consistency : plan.consistency;
+  if (options.balance)
+    if (const auto fits = check_implied({.balance = options.balance}, consistency); !fits)
+      return fits;
   const std::size_t workers =
       std::min<std::size_t>(steps.per_sample.size(), options.workers.value_or(plan.workers));
   for (const std::uint32_t worker : options.without_stragglers)

@@ -21,7 +21,7 @@ std::int64_t resumed_min_clock(const Job& job) {
 }
 
 std::int64_t resumed_bound(const Job& job) {
-  if (!job.resumed || !job.consistency->has_moving_bound()) return job.consistency->first_bound();
+  if (!job.continues_bound()) return job.consistency->first_bound();
   const std::int64_t stored = job.resumed->manifest.scheduler.bound.staleness;
   return std::clamp(stored, job.consistency->bound(), job.consistency->largest_bound());
 }

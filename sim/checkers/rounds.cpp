@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "plan/local_steps.hpp"
+
 namespace leeway::sim {
 
 RoundChecker::RoundChecker(std::shared_ptr<const Job> job)
@@ -62,7 +64,7 @@ void RoundChecker::check_partial(const event::PartialPush& partial) const {
     const Iteration iteration = partial.iteration + i;
     const auto round = rounds_.find(iteration);
     if (round == rounds_.end() ||
-        !std::binary_search(round->second.begin(), round->second.end(), partial.worker))
+        !std::ranges::binary_search(round->second.contributors, partial.worker))
       violated({kScheduler, address_of(partial.worker)}, "iteration ", iteration,
                " is partial, but contributed to no round");
   }
@@ -73,23 +75,53 @@ void RoundChecker::on_delivered(Instant, const Letter& letter) {
   if (const auto* dropped =
           letter.to().kind == RoleKind::worker ? letter.as<msg::PushDropped>() : nullptr)
     next_[letter.to()] = std::max(next_[letter.to()], dropped->next);
+  if (const auto* lease =
+          drops_ && letter.to().kind == RoleKind::worker ? letter.as<msg::Lease>() : nullptr)
+    shares_[lease->first_iteration][WorkerId(letter.to().index)] = {lease->end - lease->begin,
+                                                                    lease->round_samples};
   if (letter.to().kind != RoleKind::shard || !orders_.is_next(letter)) return;
   const auto* close = letter.as<msg::CloseRound>();
   if (!close) return;
   Shard& shard = shards_[letter.to()];
   if (close->round <= shard.round)
     violated({letter.to()}, "round ", close->round, " is closed after round ", shard.round);
-  const auto [known, first] = rounds_.try_emplace(close->round, close->contributors);
-  if (known->second != close->contributors)
+  const Closed closed{close->contributors, close->scale};
+  const auto [known, first] = rounds_.try_emplace(close->round, closed);
+  if (known->second.contributors != closed.contributors)
     violated({letter.to()}, "round ", close->round, " is closed with other contributors here");
-  // Contributors have pulled from all shards, so no shard is more than one round behind.
-  if (first) rounds_.erase(rounds_.begin(), rounds_.lower_bound(close->round + -8));
+  if (known->second.scale != closed.scale)
+    violated({letter.to()}, "round ", close->round, " is closed with another scale here");
+  if (first) {
+    check_scale(letter.to(), close->round, closed);
+    // Contributors have pulled from all shards, so no shard is more than one round behind.
+    rounds_.erase(rounds_.begin(), rounds_.lower_bound(close->round + -8));
+    shares_.erase(shares_.begin(), shares_.lower_bound(close->round + -8));
+  }
   check_last_round(letter.to(), shard);
   std::erase_if(shard.fenced, [](const auto& worker) { return worker.second; });
   shard.round = close->round;
   shard.dropped = 0;
   shard.contributors.clear();
   for (const WorkerId worker : close->contributors) shard.contributors[worker] = 0;
+}
+
+void RoundChecker::check_scale(Address shard, Iteration round, const Closed& closed) const {
+  const auto leased = shares_.find(round);
+  if (leased == shares_.end()) return;  // no worker has samples
+  // After local steps, each push counts as one whole iteration.
+  const bool equal = has_local_steps(job_->plan);
+  double weight = 0;
+  for (const auto& [worker, share] : leased->second) {
+    if (share.samples == 0 || !std::ranges::binary_search(closed.contributors, worker)) continue;
+    const auto samples = equal ? static_cast<double>(iteration_samples(job_->plan))
+                               : static_cast<double>(share.samples);
+    weight += samples / static_cast<double>(share.of);
+  }
+  constexpr double kRounding = 1e-9;
+  const double scaled = weight * closed.scale;
+  if (scaled > 1 + kRounding || scaled < std::min(weight, 1.0) - kRounding)
+    violated({shard}, "the pushes of round ", round, " weigh ", weight, " and are scaled by ",
+             closed.scale);
 }
 
 void RoundChecker::check_last_round(Address address, const Shard& shard) const {

@@ -185,6 +185,62 @@ TEST_CASE("one timer serves the grace windows of several rounds") {
   CHECK(scene.proposals().size() == 2);
 }
 
+TEST_CASE("under mad, rounds wait for all pushes until eight arrivals are known") {
+  FirstPushes scene(1, GraceWindow::adaptive());
+  const auto round = [&](std::int64_t iteration, Duration last) {
+    scene.out.advance(milliseconds(1));
+    for (const WorkerId worker : {kA, kC}) scene.take(scene.policy, push_of(worker, iteration));
+    scene.out.advance(last);
+    scene.take(scene.policy, push_of(kB, iteration));
+    REQUIRE(scene.close(iteration, {kA, kB, kC}));
+    scene.policy.apply_closed(scene.out);
+  };
+  round(0, {});  // its opening is not known
+  round(1, milliseconds(99));
+  round(2, {});
+  CHECK(scene.proposals().size() == 3);
+  CHECK(scene.out.timers().empty());
+  scene.out.advance(milliseconds(1));
+  for (const WorkerId worker : {kA, kC}) scene.take(scene.policy, push_of(worker, 3));
+  CHECK(scene.proposals().size() == 4);  // the median arrival is 1 ms after the opening
+  CHECK(scene.proposals().back().contributors == std::vector{kA, kC});
+}
+
+TEST_CASE("a timer that runs for a later time does not delay an earlier grace window") {
+  FirstPushes scene(1, GraceWindow::fixed(milliseconds(20)));
+  auto state = scene.policy.save();
+  state.gathering.timer = milliseconds(500).ns;
+  scene.policy.restore(state);
+  for (const WorkerId worker : {kA, kC}) scene.take(scene.policy, push_of(worker, 0));
+  CHECK(scene.out.timers() == std::vector{milliseconds(20)});
+}
+
+TEST_CASE("when the run stops, the grace window ends, also on a restored shard") {
+  FirstPushes scene(1, GraceWindow::fixed(seconds(60)));
+  for (const WorkerId worker : {kA, kC}) scene.take(scene.policy, push_of(worker, 0));
+  CHECK(scene.proposals().empty());
+  scene.policy.end_grace(scene.out);
+  REQUIRE(scene.proposals().size() == 1);
+  CHECK(scene.proposals()[0].contributors == std::vector{kA, kC});
+  FirstPushes standby(1, GraceWindow::fixed(seconds(60)));
+  standby.policy.restore(scene.policy.save());
+  REQUIRE(standby.close(0, {kA, kC}));
+  for (const WorkerId worker : {kA, kC})
+    standby.clocks.accept(worker, Iteration(0), 0, 1), standby.clocks.advance(worker);
+  for (const WorkerId worker : {kA, kC}) standby.take(standby.policy, push_of(worker, 1));
+  CHECK(standby.out.timers().empty());
+}
+
+TEST_CASE("under mad, the pushes that missed a round count as arrivals") {
+  FirstPushes scene(1, GraceWindow::adaptive());
+  for (const WorkerId worker : {kA, kC}) scene.take(scene.policy, push_of(worker, 0));
+  CHECK(scene.proposals().empty());
+  scene.policy.end_grace(scene.out);  // as if the window had ended
+  REQUIRE(scene.close(0, {kA, kC}));
+  scene.policy.apply_closed(scene.out);
+  CHECK(scene.policy.save().gathering.arrivals == std::vector{GraceWindow::kMissed.ns});
+}
+
 TEST_CASE("a restored shard continues a grace window") {
   FirstPushes scene(1, GraceWindow::fixed(milliseconds(20))),
       standby(1, GraceWindow::fixed(milliseconds(20)));

@@ -2,6 +2,7 @@
 #include <catch2/catch.hpp>
 
 #include "actors/scheduler/lease_book.hpp"
+#include "core/rng.hpp"
 #include "policies/balance/by_speed.hpp"
 #include "tests/support/worker_ids.hpp"
 
@@ -90,6 +91,65 @@ TEST_CASE("the weights of a round shrink if more pushes have come than it needs"
   CHECK(book.scale(Iteration(0), workers(2)) == 1);
   CHECK(book.scale(Iteration(0), workers(3)) == 2.0 / 3);
   CHECK(book.scale(Iteration(0), live) == 0.5);
+}
+
+namespace {
+
+/// The sum of the weights of a closed round, and that of whole batches.
+struct ClosedWeight {
+  double sum = 0;
+  double samples = 0;  // of the contributors
+};
+
+ClosedWeight closed_weight(LeaseBook& book, Iteration round, const std::vector<WorkerId>& live,
+                           const std::vector<WorkerId>& contributors, double batch_or_0) {
+  ClosedWeight weight;
+  for (const WorkerId worker : live) {
+    const auto lease = book.grant(worker, round, live);
+    if (!lease || lease->begin == lease->end || !std::ranges::binary_search(contributors, worker))
+      continue;
+    const auto samples = static_cast<double>(lease->end - lease->begin);
+    weight.samples += samples;
+    weight.sum += (batch_or_0 > 0 ? batch_or_0 : samples) / lease->round_samples;
+  }
+  weight.sum *= book.scale(round, contributors);
+  return weight;
+}
+
+}  // namespace
+
+TEST_CASE("the weights of a closed round add up to the share of the batches that it needs") {
+  Rng rng(5);
+  for (int trial = 0; trial < 500; ++trial) {
+    const std::uint32_t count = 2 + static_cast<std::uint32_t>(rng.below(7));
+    const std::uint32_t needed = 1 + static_cast<std::uint32_t>(rng.below(count));
+    const std::uint32_t batch = 2 + static_cast<std::uint32_t>(rng.below(30));
+    const bool local = rng.one_in(3);
+    const auto balance = std::make_shared<BySpeed>(batch);
+    for (std::uint32_t worker = 0; worker < count; ++worker)
+      balance->measured(WorkerId(worker),
+                        {8, 800, 1 + static_cast<std::int64_t>(rng.below(4'000'000))});
+    const auto size = static_cast<std::int64_t>(1 + rng.below(2 * count * batch));
+    LeaseBook book({.data_size = size,
+                    .total_samples = size,
+                    .batch = batch,
+                    .by_rounds = true,
+                    .round_size = RoundSize::at_least(needed),
+                    .equal_pushes = local},
+                   rng.one_in(3) ? nullptr : balance);
+    const auto live = workers(count);
+    std::vector<WorkerId> contributors;
+    for (const WorkerId worker : live)
+      if (!rng.one_in(4)) contributors.push_back(worker);
+    const auto weight = closed_weight(book, Iteration(0), live, contributors, local ? batch : 0);
+    std::size_t shares = 0;
+    for (const WorkerId worker : contributors)
+      if (const auto lease = book.grant(worker, Iteration(0), live); lease->begin < lease->end)
+        ++shares;
+    const double counted = local ? static_cast<double>(shares * batch) : weight.samples;
+    CAPTURE(count, needed, batch, size, local);
+    CHECK(weight.sum == Approx(std::min(1.0, counted / (needed * batch))));
+  }
 }
 
 TEST_CASE("a full round needs all workers except the spare ones, a short round all its shares") {

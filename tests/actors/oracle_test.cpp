@@ -269,9 +269,9 @@ TEST_CASE("every optimizer trains the small task under every policy") {
   const std::vector<plan::Optimizer> optimizers = {
       {0.1, 0, plan::Sgd{}},   {0.05, 0, plan::Momentum{}}, {0.05, 0, plan::Nesterov{}},
       {0.02, 0, plan::Adam{}}, {0.02, 0.01, plan::AdamW{}}, {0.1, 0, plan::AdaGrad{}}};
-  const std::vector<plan::Consistency> policies = {plan::Bsp{},     plan::Ssp{2},
-                                                   plan::Asp{},     plan::Adaptive{1, 3},
-                                                   plan::Backup{1}, plan::Quorum{2, 1}};
+  const std::vector<plan::Consistency> policies = {
+      plan::Bsp{},     plan::Ssp{2},       plan::Asp{},       plan::Adaptive{1, 3},
+      plan::Backup{1}, plan::Quorum{2, 1}, plan::Automatic{3}};
   for (const auto& optimizer : optimizers) {
     for (const auto& policy : policies) {
       Plan plan = tiny_plan();

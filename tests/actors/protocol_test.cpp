@@ -32,8 +32,9 @@ Plan random_plan(std::uint64_t seed) {
   if (rounds && rng.one_in(2))
     plan.consistency =
         plan::Quorum{.count = static_cast<std::uint32_t>(1 + rng.below(plan.workers)),
-                     .grace_ms = rng.one_in(2) ? 0.0 : 0.5,
-                     .mad = false};
+                     .grace_ms = rng.one_in(2) ? 0.0 : 0.5};
+  if (auto* quorum = std::get_if<plan::Quorum>(&plan.consistency); quorum && quorum->grace_ms == 0)
+    quorum->mad = rng.one_in(2);
   const bool leeway = policy == 1 || (policy > 1 && least > 0 && !rounds);
   plan.prefetch = leeway && rng.one_in(2);
   if (rng.one_in(3)) {

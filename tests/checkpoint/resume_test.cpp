@@ -141,6 +141,30 @@ TEST_CASE("checkpoints of a run that a time limit stops lack the samples that it
   CHECK(resumed > 20);
 }
 
+TEST_CASE("auto keeps its implied settings out of checkpoints, and its bound in them") {
+  const auto resumed = [](const plan::Consistency& began, const plan::Consistency& policy,
+                          std::optional<std::uint32_t> stored) {
+    const Disk disk;
+    Plan plan = plan_with(began, plan::Momentum{});
+    run(plan, disk, 10);
+    plan.consistency = policy;
+    const auto number = disk.store->numbers()->front();
+    auto job = std::make_shared<Job>(*job_with(plan, disk, 1'000'000, number));
+    if (stored) job->resumed->manifest.scheduler.bound.staleness = *stored;
+    return job;
+  };
+  const auto barrier = resumed(plan::Automatic{}, plan::Bsp{}, std::nullopt);
+  CHECK(barrier->resumed->plan.balance == plan::Balance::equal);
+  CHECK(barrier->resumed->plan.delay_policy == plan::DelayPolicy(plan::PlainPush{}));
+  CHECK_FALSE(barrier->delay_policy);
+  const auto again = resumed(plan::Automatic{}, plan::Automatic{}, 5);
+  CHECK(again->plan.balance == plan::Balance::by_speed);
+  CHECK(again->given.balance == plan::Balance::equal);
+  CHECK(again->first_bound() == 5);
+  CHECK(resumed(plan::Ssp{2}, plan::Automatic{}, std::nullopt)->first_bound() == 16);
+  CHECK(resumed(plan::Ssp{2}, plan::Adaptive{1, 8}, std::nullopt)->first_bound() == 1);
+}
+
 TEST_CASE("a checkpoint is refused by an optimizer with other state") {
   const Disk disk;
   const Plan plan = plan_with(plan::Bsp{});

@@ -230,6 +230,8 @@ TEST_CASE("store types name the policies") {
   CHECK(std::get<plan::Ssp>(*kv::policy_of("dist_ssp(7)")).staleness == 7);
   CHECK(std::get<plan::Backup>(*kv::policy_of("dist_backup(2)")).spare == 2);
   CHECK(std::get<plan::Adaptive>(*kv::policy_of("dist_adaptive(1,8)")).high == 8);
+  CHECK(std::get<plan::Quorum>(*kv::policy_of("dist_quorum(3,20ms)")) == plan::Quorum{3, 20});
+  CHECK(std::holds_alternative<plan::Automatic>(*kv::policy_of("dist_auto")));
   for (const char* wrong :
        {"local_", "dist_", "dist_ssp", "dist_ssp(bsp)", "dist_backup()", "sync"})
     CHECK_FALSE(kv::policy_of(wrong));

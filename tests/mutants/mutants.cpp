@@ -56,6 +56,8 @@ constexpr Described kMutants[] = {
     LEEWAY_MUTANT(dropped_push_applied, "a round takes pushes that arrive after it was closed"),
     LEEWAY_MUTANT_IN(clustered, round_closed_too_early,
                      "backup: the lead shard closes a round one push too early"),
+    LEEWAY_MUTANT(closed_round_not_scaled,
+                  "quorum: a round of more pushes than it needs has a larger weight"),
     LEEWAY_MUTANT(bound_falls_behind, "an adaptive bound falls for iterations that have begun"),
     LEEWAY_MUTANT(straggling_push_not_in_snapshot,
                   "a snapshot misses later pushes of earlier iterations"),

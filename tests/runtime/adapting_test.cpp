@@ -83,4 +83,21 @@ TEST_CASE("with a worker that is always slow, balance by speed is faster than an
   }
 }
 
+TEST_CASE("a worker whose pushes are always dropped gets fewer samples, and contributes") {
+  const auto with_balance = [](plan::Balance balance) {
+    Plan plan = plan_of(backup(1));
+    plan.balance = balance;
+    plan.stragglers = {kSlowWorker};
+    return simulated(plan);
+  };
+  const auto equal = with_balance(plan::Balance::equal);
+  const auto by_speed = with_balance(plan::Balance::by_speed);
+  const auto samples_of_slow = [](const Result& result) {
+    return result.totals.workers.at(3).samples;
+  };
+  CHECK(samples_of_slow(equal) < 64'000 / 100);
+  // In two epochs, its share by speed is 2 * 64'000 / 13.
+  CHECK(samples_of_slow(by_speed) > 64'000 / 13);
+}
+
 }  // namespace leeway::test

@@ -84,6 +84,17 @@ TEST_CASE("missing, repeated and unexpected values are refused by the flag's nam
   CHECK(refusal({"--quiet=often"}) == "small: --quiet: takes no value; leave the value out\n");
 }
 
+TEST_CASE("settings that --staleness auto replaces are refused") {
+  const std::vector<std::vector<std::string>> refused = {{"--balance", "equal"},
+                                                         {"--delay-policy", "plain"}};
+  for (auto words : refused) {
+    words.insert(words.end(), {"--staleness", "auto"});
+    CHECK_THAT(refusal(words), Contains(words[0]) && Contains("adaptive(0,16)"));
+  }
+  CHECK(parsed(small(), {"--staleness", "auto", "--balance", "speed", "--no-prefetch", "--plan"})
+            .error == "");
+}
+
 TEST_CASE("the error for an unknown word suggests the nearest flag") {
   CHECK(refusal({"--epocs", "3"}) == "small: \"--epocs\" is not known; did you mean --epochs?\n");
   CHECK(refusal({"--epochs", "3", "more"}) ==

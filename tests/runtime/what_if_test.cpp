@@ -27,6 +27,7 @@ class TracedRun {
     plan.name = "traced";
     plan.data = plan::Synthetic{4000, 100, plan::Clusters{4, 32, 4}};
     plan.model = {plan::Linear{64}, plan::Relu{}, plan::Linear{4}};
+    plan.optimizer.kind = plan::Momentum{};
     plan.consistency = consistency;
     plan.workers = 4;
     plan.shards = 2;
@@ -80,6 +81,19 @@ TEST_CASE("a replay takes as long as the run did, and less without its straggler
   // The straggler holds three quarters of the time of the others.
   CHECK(answer->changed.samples_per_second > 2.5 * answer->as_it_ran.samples_per_second);
   CHECK_FALSE(answer->changed.test_loss);
+}
+
+TEST_CASE("a run with auto and momentum is replayed as it ran, and with other policies") {
+  const TracedRun traced(plan::Automatic{});
+  const std::vector<WhatIfOptions> options = {{.folder = traced.folder()},
+                                              {.folder = traced.folder(), .consistency = bsp()},
+                                              {.folder = traced.folder(), .consistency = asp()}};
+  const auto answers = what_if(options);
+  REQUIRE(answers);
+  CHECK(answers->at(0).as_it_ran.seconds == Approx(traced.result().seconds).epsilon(0.1));
+  CHECK(answers->at(1).changed.samples_per_second < answers->at(0).changed.samples_per_second);
+  CHECK_THAT(what_if({.folder = traced.folder(), .balance = plan::Balance::equal}).error().text,
+             Contains("--staleness auto gives batches by speed"));
 }
 
 TEST_CASE("what-if computes real gradients on request") {

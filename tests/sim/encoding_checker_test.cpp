@@ -15,10 +15,10 @@ using Catch::Matchers::Contains;
 /// One worker that pushes a block of ones in int8.
 struct EncodingStory : Story {
   EncodingStory() : EncodingStory(job_in_int8()) {}
-  explicit EncodingStory(std::shared_ptr<const Job> job)
-      : Story({std::make_shared<EncodingChecker>(job)}),
-        job(std::move(job)),
-        block(this->job->layout->block(BlockId(0))) {}
+  explicit EncodingStory(std::shared_ptr<const Job> of)
+      : Story({std::make_shared<EncodingChecker>(of)}),
+        job(std::move(of)),
+        block(job->layout->block(BlockId(0))) {}
 
   static std::shared_ptr<const Job> job_in_int8() {
     Plan plan = test::tiny_plan();

@@ -94,6 +94,38 @@ TEST_CASE("too many dropped pushes, rounds out of order and shards that differ a
         "round 0 is closed with other contributors here");
 }
 
+TEST_CASE("weights of a closed round that add up to too much or too little are caught") {
+  RoundStory story;
+  const auto leased = [&](WorkerId worker, std::int64_t round, std::int64_t samples) {
+    msg::Lease lease{
+        .end = samples, .first_iteration = Iteration(round), .batch = 4, .round_samples = 4};
+    story.checker->on_delivered({},
+                                Letter(kScheduler, address_of(worker), encode({.body = lease})));
+  };
+  const auto closed = [&](std::int64_t round, double scale, std::uint32_t shard = 0) {
+    const msg::CloseRound order{
+        Iteration(round), {kFirstWorker, kSecondWorker, kThirdWorker}, View(), scale};
+    return seen([&] {
+      story.checker->on_delivered(
+          {}, Letter(kScheduler, address_of(ShardId(shard)), encode({.body = order})));
+    });
+  };
+  const auto round_of = [&](std::vector<std::int64_t> samples, double scale) {
+    story = RoundStory();
+    for (std::uint32_t worker = 0; worker < samples.size(); ++worker)
+      leased(WorkerId(worker), 0, samples[worker]);
+    return closed(0, scale);
+  };
+  CHECK(round_of({2, 2, 2}, 2.0 / 3) == "");
+  CHECK(round_of({2, 2, 2}, 1) == "the pushes of round 0 weigh 1.5 and are scaled by 1");
+  CHECK(round_of({2, 2, 2}, 0.5) != "");
+  CHECK(round_of({2, 1, 0}, 1) == "");
+  CHECK(round_of({2, 1, 0}, 4.0 / 3) == "");
+  CHECK(round_of({2, 1, 0}, 0.9) != "");
+  CHECK(round_of({2, 2, 2}, 2.0 / 3) == "");
+  CHECK(closed(0, 0.6, 1) == "round 0 is closed with another scale here");
+}
+
 TEST_CASE("a dropped push that is reported as partial is caught") {
   RoundStory story;
   story.closes(4, {kFirstWorker});

@@ -37,6 +37,17 @@ TEST_CASE("a run ends when it stops and all members have stopped or are gone") {
   CHECK(parts.out.take<msg::Finish>().size() == 2);  // to each shard
 }
 
+TEST_CASE("a run that stops or is interrupted ends the grace window of its rounds") {
+  for (const bool grace : {true, false}) {
+    SchedulerParts parts(workers_plan(3, plan::Quorum{2, grace ? 6e4 : 0}));
+    parts.set_running({0, 1, 2});
+    parts.run.stop(Reason::finished, "the time limit was reached", parts.out);
+    const auto ended = parts.out.take<msg::EndGrace>();
+    REQUIRE(ended.size() == (grace ? 1 : 0));
+    if (grace) CHECK(ended[0].to == address_of(ShardId(0)));
+  }
+}
+
 TEST_CASE("a run stops when all samples are trained, but not while a member is fenced") {
   SchedulerParts parts(workers_plan(2));
   parts.set_running({0, 1});

@@ -11,7 +11,7 @@ using namespace leeway;
 
 namespace {
 
-std::shared_ptr<const Dataset> clusters(std::int64_t samples) {
+std::shared_ptr<const Dataset> clusters(std::uint32_t samples) {
   auto data = load_data(plan::Synthetic{samples, 10, plan::Clusters{5, 3, 3}}, 1);
   REQUIRE(data);
   return data->train;
