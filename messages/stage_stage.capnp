@@ -65,7 +65,7 @@ struct GradientNorm {
 }
 
 struct GivenUp {
-  # stage -> stage before. The loss of `iteration` is not finite. The pipeline pushes neither this
-  # nor a later iteration.
+  # To both neighbours. The loss of `iteration` is not finite. The pipeline pushes neither this nor a
+  # later iteration. A stage passes it on once.
   iteration @0 :Int64 $type(Common.iteration);
 }

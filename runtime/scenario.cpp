@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "policies/pipeline/schedule.hpp"
+
 namespace leeway {
 
 Scenario::Scenario(std::string name, std::string summary) : summary_(std::move(summary)) {
@@ -147,8 +149,9 @@ void Scenario::count_stages() {
       std::min<std::uint64_t>(workers, std::numeric_limits<std::uint32_t>::max()));
 }
 Scenario& Scenario::pipeline_schedule(std::string name, std::uint32_t chunks) {
+  plan_.pipeline.chunks =
+      chunks > 0 ? chunks : static_cast<std::uint32_t>(pipeline::usual_chunks(name));
   plan_.pipeline.schedule = std::move(name);
-  plan_.pipeline.chunks = chunks;
   return *this;
 }
 Scenario& Scenario::split(std::string chunks) {

@@ -92,8 +92,8 @@ class Scenario {
   /// Number of pipelines; the default is 1.
   Scenario& pipelines(std::uint32_t count);
   /// The order of a stage's operations: a name that `leeway schedule` lists. `chunks`: model chunks
-  /// per stage, for "interleaved".
-  Scenario& pipeline_schedule(std::string name, std::uint32_t chunks = 1);
+  /// per stage; 0: as many as the schedule usually has.
+  Scenario& pipeline_schedule(std::string name, std::uint32_t chunks = 0);
   /// First and last layer of each chunk of the model, such as "0-3,4-7", as `leeway partition`
   /// prints it; empty: split by the cost of the layers.
   Scenario& split(std::string chunks);

@@ -23,6 +23,7 @@ void StageSender::send_no_more(Iteration iteration, Outbox& out) const {
 
 void StageSender::send_given_up(Iteration iteration, Outbox& out) const {
   if (!position_.is_first()) send(position_.previous(), msg::GivenUp{iteration}, out);
+  if (!position_.is_last()) send(position_.next(), msg::GivenUp{iteration}, out);
 }
 
 void StageSender::send_activation(const MicroBatchKey& of, std::int64_t samples, Blob data,

@@ -25,8 +25,7 @@ class StageSender {
   /// stage.
   void send_mini_batch(Iteration iteration, const LeasedIteration& leased, Outbox& out) const;
   void send_no_more(Iteration iteration, Outbox& out) const;
-  /// Sends GivenUp to the previous stage: the pipeline stops training. Without effect in the first
-  /// stage.
+  /// Sends GivenUp to both neighbours: the pipeline stops training.
   void send_given_up(Iteration iteration, Outbox& out) const;
 
   /// Sends the output of a forward to the stage of the next chunk. Without effect for the model's

@@ -1,11 +1,12 @@
 #pragma once
 // DualPipeV: two chunks per stage in a V, one forward and one backward in turn. Backwards are whole
-// in the middle of an update, and in two at its begin and end, where weights fill the bubble.
+// in the middle of an update, and in two at its beginning and end, where weights fill the bubble.
 //
-// Source: DeepSeek-AI, "DeepSeek-V3 Technical Report", 2024, section 3.2.1 and figure 5 (DualPipe),
-// and https://github.com/deepseek-ai/DualPipe for its half, DualPipeV. There, a forward runs at the
-// same time as a backward, to hide messages. A stage of Leeway computes one operation at a time,
-// and its messages never wait for it.
+// Source: Qi, Wan, Huang and Lin, "DualPipe could be better without the Dual", 2025, which cuts
+// DualPipe in half (DeepSeek-AI, "DeepSeek-V3 Technical Report", 2024, section 3.2.1 and figure 5);
+// https://github.com/deepseek-ai/DualPipe has both. There, a forward runs at the same time as a
+// backward, to hide messages. A stage of Leeway computes one operation at a time, and its messages
+// never wait for it.
 #include "policies/pipeline/schedule.hpp"
 
 namespace leeway::pipeline {

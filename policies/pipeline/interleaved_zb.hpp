@@ -3,7 +3,7 @@
 // several chunks of the model, and its backwards for weights fill what would be a bubble.
 //
 // Source: Narayanan et al., SC 2021, section 2.2, for the order of chunks; Qi et al., "Zero Bubble
-// Pipeline Parallelism", ICLR 2024, section 2.3, for the two backwards. PyTorch combines them in
+// Pipeline Parallelism", ICLR 2024, section 2.1, for the two backwards. PyTorch combines them in
 // ScheduleInterleavedZeroBubble.
 #include "policies/pipeline/schedule.hpp"
 

@@ -112,11 +112,16 @@ Status check_problem(const PartitionProblem& problem) {
     LW_CHECK(device.speed >= 1 && device.speed <= kMostOfPiece && device.memory_bytes >= 0,
              device.speed, device.memory_bytes);
   if (spec.stages * spec.chunks <= pieces) return {};
-  if (spec.stages <= pieces)
+  Spec fewer_chunks = spec, fewer_stages = spec;
+  fewer_chunks.chunks = pieces / spec.stages;
+  fewer_stages.stages = std::max(1, pieces / spec.chunks);
+  const bool some = spec.stages <= pieces && validate(fewer_chunks);
+  if (some || (spec.chunks > 1 && pieces >= spec.chunks && validate(fewer_stages)))
     return Error{concat("chunks: ", spec.chunks, " on each of ", spec.stages,
                         " stages are too many for a model that can be split into ", pieces,
-                        pieces == 1 ? " piece" : " pieces", "; give --chunks ",
-                        pieces / spec.stages)};
+                        pieces == 1 ? " piece" : " pieces", "; give ",
+                        some ? concat("--chunks ", fewer_chunks.chunks)
+                             : concat("--stages ", fewer_stages.stages))};
   return Error{concat("stages: ", spec.stages, " are too many for a model that can be split into ",
                       pieces, pieces == 1 ? " piece" : " pieces", "; give --stages ", pieces)};
 }

@@ -6,11 +6,11 @@
 //
 //   round robin  The model runs through all stages several times: chunk c of stage s is model chunk
 //                c * stages + s. The last stage sends to the first.
-//   V            The model runs forth and back: with two chunks, stage s has the model chunks s and
+//   V            The model runs back and forth: with two chunks, stage s has the model chunks s and
 //                2 * stages - 1 - s. The last stage passes activations on to itself, and the first
 //                stage has both the data and the loss.
 //
-// Source of the V: Qi et al., "Zero Bubble Pipeline Parallelism", ICLR 2024, section 6, and
+// Source of the V: Qi et al., "Zero Bubble Pipeline Parallelism", arXiv 2401.10241, 2023, and
 // "Pipeline Parallelism with Controllable Memory", NeurIPS 2024, section 3.
 #include <cstdint>
 

@@ -60,8 +60,9 @@ class Schedule {
   /// Whether the schedule supports the spec. The error names the setting and the nearest valid one.
   /// validate() has the checks that all schedules share.
   virtual Status allows(const Spec& spec) const = 0;
-  /// Each chunk runs its backwards for weights in ascending order of micro-batches, and its last
-  /// one of an update comes after those of the stage's later chunks.
+  /// Each chunk runs its backwards for weights in ascending order of micro-batches. That of any
+  /// micro-batch comes after those of the same micro-batch in the stage's later chunks, because an
+  /// update may have fewer micro-batches than the table.
   virtual std::vector<Op> stage(const Spec& spec, int stage) const = 0;
 
   // Closed forms. Tests compare them with check() and play().

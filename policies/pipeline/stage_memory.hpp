@@ -3,6 +3,7 @@
 // what its schedule keeps.
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "policies/pipeline/schedule.hpp"
 
@@ -35,20 +36,29 @@ struct StageMemory {
 /// Larger figures are capped to this, so that a sum of a few does not overflow.
 inline constexpr std::int64_t kMostMemory = std::int64_t{1} << 58;
 
+/// The micro-batches in each chunk of a stage at one moment.
+struct HeldMicroBatches {
+  std::vector<int> activations;  // from forward until backward
+  std::vector<int> pending;      // waiting for their backward for weights
+  std::vector<int> recomputed;   // in backward, or pending
+  auto operator<=>(const HeldMicroBatches&) const = default;
+};
+
 /// The number of each that a stage keeps at once.
 struct StageCounts {
   int versions = 1;           // of its weights
   int gradients = 1;          // the sum, and with several micro-batches those of one
   int activations = 1;        // micro-batches from forward until backward
   int pending_backwards = 0;  // micro-batches that wait for their backward for weights
+  /// With several chunks: at all moments at which the stage may keep the most.
+  std::vector<HeldMicroBatches> moments = {};
 };
 
 /// For a run of any length: ignores Spec::updates. Requires a valid spec.
 StageCounts stage_counts(const Spec& spec, int stage);
 
 /// The memory of a stage with these chunks. `optimizer_slots`: arrays of optimizer state, each as
-/// large as the weights. With several chunks the result is an upper bound: all micro-batches count
-/// as being in the chunk that keeps the most.
+/// large as the weights. Requires `counts` of a spec with as many chunks.
 StageMemory stage_memory(const StageCounts& counts, std::span<const ChunkMemory> chunks,
                          int optimizer_slots);
 

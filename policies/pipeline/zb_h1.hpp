@@ -3,7 +3,7 @@
 // waits for the gradient of the inputs. No stage waits for the gradients of the weights, which fill
 // the bubble.
 //
-// Source: Qi et al., "Zero Bubble Pipeline Parallelism", ICLR 2024, section 2.3 and figure 2, the
+// Source: Qi et al., "Zero Bubble Pipeline Parallelism", ICLR 2024, section 2.1 and figure 3, the
 // handcrafted schedule. Leeway's stages update without a barrier, as in section 4 of the paper.
 #include "policies/pipeline/schedule.hpp"
 

@@ -53,6 +53,14 @@ std::string chunks_text(const plan::Pipeline& planned) {
   return text;
 }
 
+/// Whether the plan's schedule supports its number of chunks per stage.
+bool keeps_chunks(const Plan& plan) {
+  return bool(pipeline::validate({.schedule = plan.pipeline.schedule,
+                                  .stages = static_cast<int>(plan.pipeline.stages),
+                                  .micro_batches = static_cast<int>(plan.micro_batches),
+                                  .chunks = static_cast<int>(plan.pipeline.chunks)}));
+}
+
 /// The number of workers after the flags are applied.
 Expected<std::uint32_t> count_workers(const PipelineFlags& flags,
                                       std::optional<std::uint32_t> workers, const Plan& before) {
@@ -131,7 +139,7 @@ Status apply_pipeline(const PipelineFlags& flags, std::optional<std::uint32_t> w
   else if (flags.stages == 1u || (flags.schedule && usual == 1))
     piped.chunks = 1;
   else if (flags.schedule)
-    piped.chunks = std::max(before.chunks, usual);
+    piped.chunks = std::max(keeps_chunks(plan) ? before.chunks : 1, usual);
   // A split into another number of chunks no longer applies; the check of the plan covers --split.
   if (piped.stages != before.stages || piped.chunks != before.chunks) piped.split.clear();
   if (flags.split) piped.split = *flags.split == "none" ? "" : *flags.split;

@@ -93,7 +93,14 @@ pipeline::Spec drawn_spec(Rng& rng, std::uint32_t most) {
     spec.stages = static_cast<int>(between(rng, 2, std::min(kMostStages, most)));
     spec.micro_batches = static_cast<int>(between(rng, 1, kMostMicroBatches));
     const auto chunks = std::min(kMostChunks, most / static_cast<std::uint32_t>(spec.stages));
-    if (entry.chunks > 1) spec.chunks = static_cast<int>(between(rng, 1, chunks));
+    const bool is_v = entry.schedule().placement() == pipeline::Placement::Shape::v;
+    if (is_v && chunks < 2) continue;
+    if (is_v) {
+      spec.chunks = entry.chunks;
+      spec.micro_batches = static_cast<int>(between(rng, 1, 2 * kMostStages));
+    } else if (entry.chunks > 1) {
+      spec.chunks = static_cast<int>(between(rng, 1, chunks));
+    }
     if (pipeline::validate(spec)) return spec;
   }
   return {.stages = 2};

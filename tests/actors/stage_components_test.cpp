@@ -220,9 +220,10 @@ TEST_CASE("a middle stage sends to both neighbours, in its session") {
   sender.send_given_up(Iteration(6), out);
   sender.send_activation({Iteration(5), 2, 1}, 2, zeros(14), out);
   sender.send_gradient({Iteration(5), 2, 1}, 2, {}, Clock(3), out);
-  REQUIRE(out.sent.size() == 5);
-  const std::vector<Address> receivers{worker(5), worker(5), worker(3), worker(5), worker(3)};
-  for (std::size_t i = 0; i < 5; ++i) {
+  const std::vector<Address> receivers{worker(5), worker(5), worker(3),
+                                       worker(5), worker(5), worker(3)};
+  REQUIRE(out.sent.size() == receivers.size());
+  for (std::size_t i = 0; i < receivers.size(); ++i) {
     CHECK(out.sent[i].first == receivers[i]);
     CHECK(out.sent[i].second.session == Session(7));
   }
@@ -230,27 +231,30 @@ TEST_CASE("a middle stage sends to both neighbours, in its session") {
   CHECK(mini_batch.begin == 10);
   CHECK(mini_batch.end == 16);
   CHECK(mini_batch.applied.size() == 1);
-  const auto& activation = std::get<msg::Activation>(out.sent[3].second.body);
+  const auto& activation = std::get<msg::Activation>(out.sent[4].second.body);
   CHECK(activation.chunk == 2);
   CHECK(activation.micro_batch == 2);
   CHECK(activation.tensor.shape == Shape{2, 7});
-  const auto& gradient = std::get<msg::OutputGradient>(out.sent[4].second.body);
+  const auto& gradient = std::get<msg::OutputGradient>(out.sent[5].second.body);
   CHECK(gradient.chunk == 0);
   CHECK(gradient.tensor.shape == Shape{0});  // the first chunk has no parameters
   CHECK(gradient.clock == Clock(3));
 }
 
-TEST_CASE("the first stage sends no gradient, and the last no activation") {
+TEST_CASE("the first stage sends no gradient, and the last no activation; both give up inwards") {
   const auto job = pipeline_job();
   const StagePosition first(job, WorkerId(3)), last(job, WorkerId(5));
   RecordingOutbox out;
   const StageSender of_first(first, {}), of_last(last, {});
-  of_first.send_given_up(Iteration(1), out);
   of_first.send_gradient({Iteration(1), 0, 0}, 2, {}, Clock(0), out);
   of_last.send_mini_batch(Iteration(1), leased(6), out);
   of_last.send_no_more(Iteration(1), out);
   of_last.send_activation({Iteration(1), 0, 2}, 2, {}, out);
   CHECK(out.sent.empty());
+  of_first.send_given_up(Iteration(1), out);
+  of_last.send_given_up(Iteration(1), out);
+  REQUIRE(out.sent.size() == 2);
+  for (const auto& [to, envelope] : out.sent) CHECK(to == worker(4));
 }
 
 TEST_CASE("progress counts the iterations that all chunks have updated, up to the end") {

@@ -106,12 +106,12 @@ void require_predicted_peak(const Plan& plan) {
     // The padding of blocks to whole cache lines is not predicted.
     REQUIRE(measured <= 1.02 * total);
     std::int64_t least = predicted.total();
-    // With several chunks the prediction is an upper bound.
-    if (plan.pipeline.chunks > 1) least = predicted.weights + predicted.gradients;
     // The last stage reads only one version at a time, and its next version may arrive later.
     const bool waits = stage + 1 == job->stages->count();
     if (plan.pipeline.schedule == "2bw" && waits) least -= predicted.weights / 2;
-    REQUIRE(measured >= 0.98 * static_cast<double>(least));
+    // Whole backwards keep less than those in two, which dualpipe_v mixes.
+    const double share = plan.pipeline.schedule == "dualpipe_v" ? 0.95 : 0.98;
+    REQUIRE(measured >= share * static_cast<double>(least));
   }
 }
 

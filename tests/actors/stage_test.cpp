@@ -198,11 +198,17 @@ TEST_CASE("pipelines continue when stages die, and train each sample once") {
 }
 
 TEST_CASE("a loss that is not finite ends the run of a pipeline") {
-  Plan plan = with(deep_plan(1, 3), {"1f1b", 3, 1, 4});
-  plan.optimizer = {1e18, 0, plan::Sgd{}};
-  const auto totals = run_plan(plan, 1);
-  CHECK(totals.end.reason == msg::RunEnded::Reason::failed);
-  CHECK(totals.end.text.find("loss became") != std::string::npos);
+  auto forms = kFlushed;
+  forms.push_back({"2bw", 3, 1, 4});
+  for (const Form& form : forms) {
+    CAPTURE(form.schedule);
+    Plan plan = with(deep_plan(1, form.stages), form);
+    plan.optimizer = {1e18, 0, plan::Sgd{}};
+    plan.consistency = plan::Ssp{3};
+    const auto totals = run_plan(plan, 1);
+    CHECK(totals.end.reason == msg::RunEnded::Reason::failed);
+    CHECK(totals.end.text.find("loss became") != std::string::npos);
+  }
 }
 
 }  // namespace leeway::test

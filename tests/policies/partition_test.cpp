@@ -360,6 +360,13 @@ TEST_CASE("too many stages or chunks are refused with the nearest number that wo
              Contains("chunks: 2 on each of 2 stages") && Contains("give --chunks 1"));
   problem.spec.micro_batches = 5;
   CHECK_THAT(refusal(problem), Contains("give --micro-batches 4 or 6"));
+  // One chunk per stage is no V.
+  problem = problem_of({1, 1, 1, 1, 1}, 3);
+  for (const char* schedule : {"zb_v", "dualpipe_v"}) {
+    problem.spec = {schedule, 3, 8, 2};
+    CHECK_THAT(refusal(problem),
+               Contains("chunks: 2 on each of 3 stages") && Contains("--stages 2"));
+  }
 }
 
 TEST_CASE("an error names the stage that does not fit, and settings that fit") {

@@ -31,7 +31,7 @@ std::vector<int> links_of(const Placement& placement, int model_chunks) {
 
 }  // namespace
 
-TEST_CASE("chunks go round all stages, or forth and back") {
+TEST_CASE("chunks go round all stages, or back and forth") {
   using Numbers = std::vector<int>;
   const Placement round{Form::round_robin, 3}, v{Form::v, 3};
   CHECK(stages_of(round, 6) == Numbers{0, 1, 2, 0, 1, 2});

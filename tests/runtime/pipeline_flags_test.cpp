@@ -109,6 +109,10 @@ TEST_CASE("--schedule takes a name of the catalogue, and interleaved has two chu
         plan::Pipeline{2, "interleaved", 2, "", {}});
   CHECK(pipeline("--stages 2 --schedule interleaved --chunks 3").chunks == 3);
   CHECK(pipeline("--stages 2 --schedule zb_v") == plan::Pipeline{2, "zb_v", 2, "", {}});
+  const Scenario three = small().stages(2).pipeline_schedule("interleaved", 3);
+  CHECK(parsed(three, "--schedule zb_v").plan.pipeline.chunks == 2);
+  CHECK(parsed(three, "--schedule interleaved_zb").plan.pipeline.chunks == 3);
+  CHECK(small().stages(2).pipeline_schedule("zb_v").plan().pipeline.chunks == 2);
   CHECK(refusal("--stages 2 --schedule 1f1c") ==
         "small: --schedule: there is no schedule \"1f1c\"; did you mean \"1f1b\"?\n");
 }
