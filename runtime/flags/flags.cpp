@@ -1,7 +1,4 @@
 #include "runtime/flags/flags.hpp"
-#include "runtime/flags/compress_text.hpp"
-#include "runtime/flags/delay_text.hpp"
-#include "runtime/flags/local_steps_text.hpp"
 
 #include <algorithm>
 
@@ -9,6 +6,9 @@
 #include "plan/fault_queries.hpp"
 #include "plan/settings.hpp"
 #include "policies/automatic_plan.hpp"
+#include "runtime/flags/compress_text.hpp"
+#include "runtime/flags/delay_text.hpp"
+#include "runtime/flags/optimizer_text.hpp"
 #include "runtime/flags/option.hpp"
 #include "runtime/flags/split_text.hpp"
 #include "runtime/flags/values.hpp"

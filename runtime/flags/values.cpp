@@ -9,7 +9,6 @@
 #include "core/text_reader.hpp"
 #include "plan/fault_queries.hpp"
 #include "plan/settings.hpp"
-#include "policies/optimizer/optimizer.hpp"
 #include "runtime/words.hpp"
 
 namespace leeway {
@@ -120,20 +119,6 @@ Expected<plan::Merge> parse_merge(const std::string& text) {
       concat("--merge: \"", text, "\" is not known; give --merge mean or radial_directional")};
 }
 
-Expected<plan::Optimizer> parse_optimizer(const std::string& text) {
-  for (const auto& [name, optimizer] : kOptimizers)
-    if (text == name) return optimizer;
-  constexpr std::string_view kUpdater = "updater(";
-  if (text.starts_with(kUpdater) && text.ends_with(')') && text.size() > kUpdater.size() + 1)
-    return updater(text.substr(kUpdater.size(), text.size() - kUpdater.size() - 1));
-  if (text.starts_with("updater"))
-    return Error{
-        "--optimizer: give the name of the updater that the program has registered, as in "
-        "updater(NAME)"};
-  return Error{
-      concat("--optimizer: unknown \"", text, '"', suggest(text, plan::choices("optimizer")))};
-}
-
 Expected<plan::LrScheduleKind> parse_lr_schedule(const std::string& text) {
   const auto& names = plan::choices("lr_schedule");
   const auto found = std::find(names.begin(), names.end(), text);
@@ -199,12 +184,6 @@ std::string text_of(plan::Balance balance) {
 
 std::string text_of(plan::Merge merge) {
   return merge == plan::Merge::mean ? "mean" : "radial_directional";
-}
-
-std::string text_of(const plan::Optimizer& optimizer) {
-  if (const auto* named = std::get_if<plan::Updater>(&optimizer.kind))
-    return concat("updater(", named->name, ')');
-  return std::string(make_optimizer(optimizer)->name());
 }
 
 std::string text_of(const plan::LrSchedule& schedule) {

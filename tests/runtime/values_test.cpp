@@ -1,7 +1,7 @@
 // Flags whose values are not plain numbers.
 #include <catch2/catch.hpp>
 
-#include "runtime/flags/local_steps_text.hpp"
+#include "runtime/flags/optimizer_text.hpp"
 #include "runtime/flags/values.hpp"
 
 namespace leeway {
@@ -60,13 +60,14 @@ TEST_CASE("text_of gives settings in the syntax of their flags") {
     CHECK(text_of(*parse_augment(text)) == text);
   for (const std::string text :
        {"sgd", "momentum", "nesterov", "adam", "adamw", "adagrad", "nadam", "lion",
-        "delayed_nesterov", "muon", "sum", "assign", "updater(clip)"})
+        "delayed_nesterov", "muon", "sum", "assign", "updater(clip)", "momentum(0.99)",
+        "adamw(0.9,0.95)", "delayed_nesterov(0.5,4)", "muon(0.9)"})
     CHECK(text_of(*parse_optimizer(text)) == text);
   for (const std::string text :
-       {"average", "momentum(0.5)", "nesterov(0.9)", "delayed_nesterov(0.9,4)", "adam"})
+       {"average", "momentum(0.5)", "nesterov(0.9)", "delayed_nesterov(0.9,4)", "adam(0.8,0.99)"})
     CHECK(text_of(*parse_outer_optimizer(text)) == text);
-  for (const std::string wrong :
-       {"", "sgd", "nesterov()", "delayed_nesterov(0.9,0)", "delayed_nesterov(0.9,2.5)", "adam(1)"})
+  for (const std::string wrong : {"", "sgd", "nesterov()", "delayed_nesterov(0.9,0)",
+                                  "delayed_nesterov(0.9,2.5)", "average(1)"})
     CHECK_FALSE(parse_outer_optimizer(wrong).has_value());
 }
 
@@ -119,11 +120,19 @@ TEST_CASE("--augment takes flip, shift=N, both or none") {
   }
 }
 
-TEST_CASE("--optimizer suggests the nearest name") {
+TEST_CASE("--optimizer takes numbers in brackets, and suggests the nearest name") {
   CHECK(std::holds_alternative<plan::AdamW>(parse_optimizer("adamw")->kind));
   const auto refused = parse_optimizer("momentun");
   REQUIRE_FALSE(refused.has_value());
   CHECK(refused.error().text.find("did you mean \"momentum\"?") != std::string::npos);
+  CHECK(std::get<plan::Momentum>(parse_optimizer("momentum(0.99)")->kind).factor == 0.99);
+  CHECK(parse_optimizer("adam(0.5)")->learning_rate == parse_optimizer("adam")->learning_rate);
+  CHECK(std::get<plan::Adam>(parse_optimizer("adam(0.5)")->kind) == plan::Adam{.beta1 = 0.5});
+  CHECK(parse_optimizer("sgd(0.1)").error().text ==
+        "--optimizer: \"sgd(0.1)\" is not known; give sgd");
+  CHECK(
+      parse_optimizer("lion(0.9,0.99,1)").error().text ==
+      "--optimizer: \"lion(0.9,0.99,1)\" is not known; give lion, or numbers as in lion(0.9,0.99)");
   for (const std::string unnamed : {"updater", "updater()", "updater(clip"})
     CHECK(parse_optimizer(unnamed).error().text.find("updater(NAME)") != std::string::npos);
 }
