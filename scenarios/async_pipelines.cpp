@@ -302,9 +302,7 @@ int main(int argc, char** argv) {
           "\"to 0.7\" the seconds until the test loss reached 0.7, interpolated between\n"
           "evaluations.")
       .decides({"--schedule", "--chunks", "--micro-batches", "--lr", "--gradients"})
-      .decides(study::kOfClusters)
-      .decides(study::kOfRunFolders)
-      .decides(study::kOfCheckpoints)
+      .decides(study::kOfSingleRuns)
       .data(fashion_mnist())
       .model(layers())
       .loss(softmax_cross_entropy())

@@ -215,9 +215,7 @@ int main(int argc, char** argv) {
                 "--until-accuracy", "--evaluate-every", "--workers", "--staleness", "--balance",
                 "--gradients", "--fault", "--from"})
       .decides(study::kOfPipelines)
-      .decides(study::kOfClusters)
-      .decides(study::kOfRunFolders)
-      .decides(study::kOfCheckpoints)
+      .decides(study::kOfSingleRuns)
       .data(clusters(2, 2, 4096))
       .model(std::vector<plan::Layer>(kLayers, custom("unit")))
       .loss(softmax_cross_entropy())

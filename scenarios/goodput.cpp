@@ -247,9 +247,7 @@ int main(int argc, char** argv) {
                 "--gradients", "--local-steps", "--balance", "--split-data", "--participation",
                 "--delay-policy"})
       .decides(study::kOfPipelines)
-      .decides(study::kOfClusters)
-      .decides(study::kOfRunFolders)
-      .decides(study::kOfCheckpoints)
+      .decides(study::kOfSingleRuns)
       .data(text(32))
       .model(gpt({.layers = 1, .width = 32, .heads = 4}))
       .loss(softmax_cross_entropy())

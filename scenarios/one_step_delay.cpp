@@ -12,20 +12,17 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iostream>
-#include <limits>
-#include <optional>
 
-#include "campaign.hpp"
+#include "tuned_study.hpp"
 
 using namespace leeway;
 using study::cell;
+using study::kSeeds;
 
 namespace {
 
 constexpr std::int64_t kTestSamples = 512;
-constexpr std::uint64_t kTuningSeed = 1000, kSeeds = 3;
-constexpr double kDiverged = std::numeric_limits<double>::infinity();
+constexpr double kDiverged = study::kNever;
 /// The paper's gaps: final loss under 2bw minus that of synchronous training.
 constexpr double kPublishedAdamW = 0.2, kPublishedMuon = 0.012;
 
@@ -47,94 +44,46 @@ const Row& kAdamW = kRows[0];
 const Row& kMuon = std::end(kRows)[-1];
 const char* const kSchedules[] = {"1f1b", "2bw"};
 
-/// The final losses of the seeds of one row and schedule.
-struct Losses {
-  double rate = 0;
-  std::vector<double> values;  // ascending
-  double mean() const {
-    double sum = 0;
-    for (const double value : values) sum += value;
-    return sum / static_cast<double>(values.size());
-  }
-};
-
-std::string text_of(const Losses& losses) {
-  if (std::isinf(losses.mean())) return "diverged";
-  return concat(fixed(losses.mean(), 3), " (", fixed(losses.values.front(), 3), " to ",
-                fixed(losses.values.back(), 3), ")");
+std::string name_of(const Row& row, const char* schedule) {
+  return concat(row.name, ", ", schedule);
 }
 
-class Reproduction {
+std::vector<study::Subject> subjects(const Plan& base) {
+  std::vector<study::Subject> all;
+  for (const Row& row : kRows)
+    for (const char* schedule : kSchedules)
+      all.push_back({name_of(row, schedule), row.rates, [&base, &row, schedule](double) {
+                       Plan plan = base;
+                       plan.optimizer.kind = row.kind;
+                       plan.pipeline.schedule = schedule;
+                       plan.consistency = std::string_view(schedule) == "1f1b" ? bsp() : ssp(1);
+                       return plan;
+                     }});
+  return all;
+}
+
+study::Campaign::Figures figures_of(const Result& result) {
+  return {{"loss", result.totals.evaluations.back().loss}};
+}
+const study::Measures kMeasures{
+    .of = figures_of, .failed = {{"loss", kDiverged}}, .criteria = {"loss"}};
+
+double mean(const std::vector<double>& values) {
+  double sum = 0;
+  for (const double value : values) sum += value;
+  return sum / static_cast<double>(values.size());
+}
+
+/// Requires ascending losses.
+std::string text_of(const std::vector<double>& losses) {
+  if (std::isinf(mean(losses))) return "diverged";
+  const auto text = [](double loss) { return fixed(loss, 3); };
+  return concat(text(mean(losses)), ' ', study::range_text(losses, text));
+}
+
+class Tables {
  public:
-  Reproduction(Plan base, bool quiet)
-      : base_(std::move(base)),
-        campaign_(tuning().size() + std::size(kRows) * std::size(kSchedules) * kSeeds, quiet) {}
-
-  std::vector<study::Named> plans_to_check() const { return tuning(); }
-
-  /// Returns the exit code.
-  int run(study::Report& report) {
-    const nlohmann::json settings{{"plan", to_json(base_)}, {"test_samples", kTestSamples}};
-    if (const auto opened = campaign_.open(report, settings); !opened)
-      return report.refuse(opened.error().text);
-    if (const int code = run_all(tuning(), report)) return code;
-    if (const int code = run_all(measured(), report)) return code;
-    report.print(table());
-    report.print(verdict());
-    return report.end();
-  }
-
- private:
-  study::Named trial(const Row& row, const char* schedule, double rate, std::uint64_t seed) const {
-    Plan plan = base_;
-    plan.optimizer.kind = row.kind;
-    plan.optimizer.learning_rate = rate;
-    plan.pipeline.schedule = schedule;
-    plan.consistency = std::string_view(schedule) == "1f1b" ? bsp() : ssp(1);
-    plan.seed = seed;
-    return {concat(row.name, ", ", schedule, ", rate ", rate, ", seed ", seed), plan};
-  }
-  std::vector<study::Named> tuning() const {
-    std::vector<study::Named> trials;
-    for (const Row& row : kRows)
-      for (const char* schedule : kSchedules)
-        for (const double rate : row.rates)
-          trials.push_back(trial(row, schedule, rate, base_.seed + kTuningSeed));
-    return trials;
-  }
-  std::vector<study::Named> measured() const {
-    std::vector<study::Named> trials;
-    for (const Row& row : kRows)
-      for (const char* schedule : kSchedules)
-        for (std::uint64_t i = 0; i < kSeeds; ++i)
-          trials.push_back(trial(row, schedule, tuned_rate(row, schedule), base_.seed + i));
-    return trials;
-  }
-  int run_all(const std::vector<study::Named>& trials, study::Report& report) {
-    return campaign_.run(
-        trials,
-        [](const Result& result) {
-          return study::Campaign::Figures{{"loss", result.totals.evaluations.back().loss}};
-        },
-        {{"loss", kDiverged}}, report);
-  }
-
-  double loss_of(const study::Named& trial) const { return campaign_.of(trial.name).at("loss"); }
-  double tuned_rate(const Row& row, const char* schedule) const {
-    return *std::ranges::min_element(row.rates, {}, [&](double rate) {
-      return loss_of(trial(row, schedule, rate, base_.seed + kTuningSeed));
-    });
-  }
-  Losses losses(const Row& row, const char* schedule) const {
-    Losses losses{.rate = tuned_rate(row, schedule), .values = {}};
-    for (std::uint64_t i = 0; i < kSeeds; ++i)
-      losses.values.push_back(loss_of(trial(row, schedule, losses.rate, base_.seed + i)));
-    std::ranges::sort(losses.values);
-    return losses;
-  }
-  double gap(const Row& row) const {
-    return losses(row, "2bw").mean() - losses(row, "1f1b").mean();
-  }
+  explicit Tables(const study::TunedStudy& study) : study_(study) {}
 
   std::string table() const {
     std::string text = concat("\nFinal test loss, mean (least to most) of ", kSeeds,
@@ -142,14 +91,13 @@ class Reproduction {
                               cell(26, "1f1b"), cell(26, "2bw"), cell(9, "gap"),
                               cell(12, "published"), cell(19, "rates"));
     for (const Row& row : kRows) {
-      const Losses before = losses(row, "1f1b"), after = losses(row, "2bw");
-      const auto rate_text = [&](double rate) {
-        const bool edge = rate == row.rates.front() || rate == row.rates.back();
-        return concat(rate, edge ? "*" : "");
+      const auto rate_text = [&](const char* schedule) {
+        return study_.rate_text(name_of(row, schedule), "*");
       };
-      text += concat('\n', cell(19, row.name), cell(26, text_of(before)), cell(26, text_of(after)),
-                     cell(9, fixed(gap(row), 3)), cell(12, row.published),
-                     cell(19, concat(rate_text(before.rate), ", ", rate_text(after.rate))));
+      text += concat('\n', cell(19, row.name), cell(26, text_of(losses(row, "1f1b"))),
+                     cell(26, text_of(losses(row, "2bw"))), cell(9, fixed(gap(row), 3)),
+                     cell(12, row.published),
+                     cell(19, concat(rate_text("1f1b"), ", ", rate_text("2bw"))));
     }
     return text + '\n';
   }
@@ -159,8 +107,8 @@ class Reproduction {
     double noise = 0;
     for (const Row* row : {&kAdamW, &kMuon})
       for (const char* schedule : kSchedules) {
-        const Losses all = losses(*row, schedule);
-        noise = std::max(noise, all.values.back() - all.values.front());
+        const auto all = losses(*row, schedule);
+        noise = std::max(noise, all.back() - all.front());
       }
     std::string text =
         concat("\nPublished: one step of delay costs adamw more than ", kPublishedAdamW,
@@ -177,8 +125,14 @@ class Reproduction {
     return text;
   }
 
-  Plan base_;
-  study::Campaign campaign_;
+ private:
+  /// Of the seeds, ascending.
+  std::vector<double> losses(const Row& row, const char* schedule) const {
+    return study_.values(name_of(row, schedule), "loss");
+  }
+  double gap(const Row& row) const { return mean(losses(row, "2bw")) - mean(losses(row, "1f1b")); }
+
+  const study::TunedStudy& study_;
 };
 
 }  // namespace
@@ -195,9 +149,7 @@ int main(int argc, char** argv) {
           "in\n"
           "the same folder (--out). --epochs 0.5 has ten times the tokens.")
       .decides({"--schedule", "--staleness", "--optimizer", "--lr", "--gradients", "--simulate"})
-      .decides(study::kOfClusters)
-      .decides(study::kOfRunFolders)
-      .decides(study::kOfCheckpoints)
+      .decides(study::kOfSingleRuns)
       .data(text(32))
       .model(gpt({.layers = 2, .width = 48, .heads = 4}))
       .loss(softmax_cross_entropy())
@@ -211,14 +163,15 @@ int main(int argc, char** argv) {
       .epochs(0.05)
       .evaluate_every(0)
       .simulated({.speed = 5});
-  CommandLine line = parse(scenario, argc, argv);
+  CommandLine line = study::parse_simulated(scenario, argc, argv);
   if (line.exit_code) return *line.exit_code;
-  if (!line.plan.simulated) line.plan.simulated = plan::World{};
   study::Report report(line);
-  auto status = study::share_data(line.plan, kTestSamples);
-  if (!status) return report.refuse(status.error().text);
-  Reproduction reproduction(line.plan, line.options.quiet);
-  status = study::check(reproduction.plans_to_check());
-  if (!status) return report.refuse(status.error().text);
-  return reproduction.run(report);
+  const auto shared = study::share_data(line.plan, kTestSamples);
+  if (!shared) return report.refuse(shared.error().text);
+  study::TunedStudy study(line.plan.seed, subjects(line.plan), kMeasures, line.options.quiet);
+  return study.run(report, {{"plan", to_json(line.plan)}, {"test_samples", kTestSamples}}, [&] {
+    const Tables tables(study);
+    report.print(tables.table());
+    report.print(tables.verdict());
+  });
 }

@@ -11,23 +11,23 @@
 #include <leeway/leeway.hpp>
 #include <leeway/monitoring/format.hpp>
 
-#include <algorithm>
 #include <cmath>
-#include <iterator>
-#include <limits>
 
-#include "campaign.hpp"
+#include "tuned_study.hpp"
 
 using namespace leeway;
 using study::cell;
+using study::kNever;
+using study::kSeeds;
+using study::middle;
+using study::range_text;
+using study::time_text;
 
 namespace {
 
 constexpr std::int64_t kSize = 100;  // of the quadratic function
 constexpr double kTarget = 0.02;     // loss; the first weights have about 2, the solution 0
-constexpr double kNever = std::numeric_limits<double>::infinity();
-constexpr std::uint64_t kTuningSeed = 1000, kSeeds = 3;
-const double kRates[] = {0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 4};
+const std::vector<double> kRates = {0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 4};
 
 /// The rows of a bidiagonal matrix D, and D times a solution: mean_squared_error over all rows is
 /// the quadratic function with the matrix D'D = tridiagonal(-1, 2, -1), up to a factor.
@@ -94,124 +94,46 @@ void add_stragglers(Plan& plan) {
   }
 }
 
-/// Virtual seconds until the loss is at the target, interpolated between evaluations.
-double time_to_target(const Result& result) {
-  double time = 0, loss = kNever;  // of the evaluation before
-  for (const auto& evaluation : result.totals.evaluations) {
-    const double now = (evaluation.now - Instant{}).seconds();
-    if (evaluation.loss <= kTarget) {
-      const double share = std::isinf(loss) ? 1
-                                            : std::log(loss / kTarget) /
-                                                  std::log(loss / std::max(evaluation.loss, 1e-30));
-      return time + share * (now - time);
-    }
-    time = now;
-    loss = evaluation.loss;
-  }
-  return kNever;
+std::vector<study::Subject> subjects(const Plan& base) {
+  std::vector<study::Subject> all;
+  for (const Method& method : kMethods)
+    all.push_back({method.name, kRates, [&base, &method](double rate) {
+                     Plan plan = base;
+                     plan.consistency = method.consistency;
+                     plan.delay_policy = method.delay(rate);
+                     return plan;
+                   }});
+  return all;
 }
 
-class Reproduction {
+study::Campaign::Figures figures_of(const Result& result) {
+  return {{"time", study::arrival_at(result, kTarget).seconds},
+          {"loss", result.totals.evaluations.back().loss}};
+}
+const study::Measures kMeasures{
+    .of = figures_of, .failed = {{"time", kNever}, {"loss", kNever}}, .criteria = {"time", "loss"}};
+
+class Tables {
  public:
-  Reproduction(Plan base, bool quiet)
-      : base_(std::move(base)), campaign_(tuning().size() + std::size(kMethods) * kSeeds, quiet) {}
-
-  std::vector<study::Named> plans_to_check() const { return tuning(); }
-
-  /// Returns the exit code.
-  int run(study::Report& report) {
-    const nlohmann::json settings{{"plan", to_json(base_)}, {"target", kTarget}};
-    if (const auto opened = campaign_.open(report, settings); !opened)
-      return report.refuse(opened.error().text);
-    if (const int code = run_all(tuning(), report)) return code;
-    if (const int code = run_all(measured(), report)) return code;
-    report.print(table());
-    report.print(verdict());
-    return report.end();
-  }
-
- private:
-  study::Named trial(const Method& method, double rate, std::uint64_t seed) const {
-    Plan plan = base_;
-    plan.consistency = method.consistency;
-    plan.delay_policy = method.delay(rate);
-    plan.optimizer.learning_rate = rate;
-    plan.seed = seed;
-    return {concat(method.name, ", rate ", rate, ", seed ", seed), plan};
-  }
-  std::vector<study::Named> tuning() const {
-    std::vector<study::Named> trials;
-    for (const Method& method : kMethods)
-      for (const double rate : kRates)
-        trials.push_back(trial(method, rate, base_.seed + kTuningSeed));
-    return trials;
-  }
-  std::vector<study::Named> measured() const {
-    std::vector<study::Named> trials;
-    for (const Method& method : kMethods)
-      for (std::uint64_t i = 0; i < kSeeds; ++i)
-        trials.push_back(trial(method, tuned_rate(method), base_.seed + i));
-    return trials;
-  }
-  int run_all(const std::vector<study::Named>& trials, study::Report& report) {
-    return campaign_.run(
-        trials,
-        [](const Result& result) {
-          return study::Campaign::Figures{{"time", time_to_target(result)},
-                                          {"loss", result.totals.evaluations.back().loss}};
-        },
-        {{"time", kNever}, {"loss", kNever}}, report);
-  }
-
-  const study::Campaign::Figures& figures(const study::Named& trial) const {
-    return campaign_.of(trial.name);
-  }
-  /// The rate that reaches the target first, or else has the least loss.
-  double tuned_rate(const Method& method) const {
-    return *std::ranges::min_element(kRates, {}, [&](double rate) {
-      const auto& found = figures(trial(method, rate, base_.seed + kTuningSeed));
-      return std::pair(found.at("time"), found.at("loss"));
-    });
-  }
-  /// Of the seeds, ascending.
-  std::vector<double> times(const Method& method) const {
-    std::vector<double> all;
-    for (std::uint64_t i = 0; i < kSeeds; ++i)
-      all.push_back(figures(trial(method, tuned_rate(method), base_.seed + i)).at("time"));
-    std::ranges::sort(all);
-    return all;
-  }
-  double median(const Method& method) const { return times(method)[kSeeds / 2]; }
+  explicit Tables(const study::TunedStudy& study) : study_(study) {}
 
   std::string table() const {
-    const auto text = [](double time) { return std::isinf(time) ? "never" : fixed(time, 2); };
     std::string table =
         concat("\nVirtual seconds to a loss of ", kTarget, ", median (min to max) of ", kSeeds,
                " seeds; * is the edge of the rates tried\n\n", cell(24, "method"),
                cell(28, "seconds"), cell(12, "rate"));
     for (const Method& method : kMethods) {
       const auto all = times(method);
-      const double rate = tuned_rate(method);
-      const bool edge = rate == std::begin(kRates)[0] || rate == std::end(kRates)[-1];
       table += concat('\n', cell(24, method.name),
-                      cell(28, concat(text(all[kSeeds / 2]), " (", text(all.front()), " to ",
-                                      text(all.back()), ')')),
-                      cell(12, concat(rate, edge ? "*" : "")));
+                      cell(28, concat(time_text(middle(all)), ' ', range_text(all, time_text))),
+                      cell(12, study_.rate_text(method.name, "*")));
     }
     return table + '\n';
   }
-  /// Of the variants of a method, the one with the least median.
-  const Method& best(std::string_view name) const {
-    const Method* found = nullptr;
-    for (const Method& method : kMethods)
-      if (method.name.starts_with(name) && (!found || median(method) < median(*found)))
-        found = &method;
-    return *found;
-  }
+
   std::string verdict() const {
     const auto ringmaster = times(best("delay_threshold")),
                adaptive = times(best("delay_adaptive"));
-    const auto middle = [](const std::vector<double>& all) { return all[kSeeds / 2]; };
     if (std::isinf(middle(ringmaster))) return "\nNo delay_threshold reaches the target.\n";
     const auto ratio = [&](double other) {
       return std::isinf(other)
@@ -222,16 +144,29 @@ class Reproduction {
         "\nPublished: Ringmaster is faster than delay-adaptive asynchronous SGD. Here the runs "
         "with ",
         best("delay_adaptive").name, ' ', ratio(middle(adaptive)), " as those with ",
-        best("delay_threshold").name, ", and those with plain asp ", ratio(median(best("asp"))),
-        ".\n");
+        best("delay_threshold").name, ", and those with plain asp ",
+        ratio(middle(times(best("asp")))), ".\n");
     if (ringmaster.back() < adaptive.front()) return text + "The published order is reproduced.\n";
     if (adaptive.back() < ringmaster.front())
       return text + "The published order is not reproduced.\n";
     return text + "A null result for the two: seeds differ by more.\n";
   }
 
-  Plan base_;
-  study::Campaign campaign_;
+ private:
+  std::vector<double> times(const Method& method) const {
+    return study_.values(method.name, "time");
+  }
+  /// Of the variants of a method, the one with the least median.
+  const Method& best(std::string_view name) const {
+    const Method* found = nullptr;
+    for (const Method& method : kMethods)
+      if (method.name.starts_with(name) &&
+          (!found || middle(times(method)) < middle(times(*found))))
+        found = &method;
+    return *found;
+  }
+
+  const study::TunedStudy& study_;
 };
 
 }  // namespace
@@ -247,9 +182,7 @@ int main(int argc, char** argv) {
       .decides({"--staleness", "--delay-policy", "--lr", "--slow", "--simulate", "--gradients",
                 "--optimizer", "--balance", "--split-data", "--participation"})
       .decides(study::kOfPipelines)
-      .decides(study::kOfClusters)
-      .decides(study::kOfRunFolders)
-      .decides(study::kOfCheckpoints)
+      .decides(study::kOfSingleRuns)
       .data("differences",
             [](std::uint64_t seed) -> Expected<TrainTest> {
               const auto rows = std::make_shared<const Differences>(seed);
@@ -267,13 +200,14 @@ int main(int argc, char** argv) {
       .seconds(300)
       .evaluate_every(10)
       .simulated({.speed = 1e-5});
-  CommandLine line = parse(scenario, argc, argv);
+  CommandLine line = study::parse_simulated(scenario, argc, argv);
   if (line.exit_code) return *line.exit_code;
-  if (!line.plan.simulated) line.plan.simulated = plan::World{};
   add_stragglers(line.plan);
   study::Report report(line);
-  Reproduction reproduction(line.plan, line.options.quiet);
-  const auto status = study::check(reproduction.plans_to_check());
-  if (!status) return report.refuse(status.error().text);
-  return reproduction.run(report);
+  study::TunedStudy study(line.plan.seed, subjects(line.plan), kMeasures, line.options.quiet);
+  return study.run(report, {{"plan", to_json(line.plan)}, {"target", kTarget}}, [&] {
+    const Tables tables(study);
+    report.print(tables.table());
+    report.print(tables.verdict());
+  });
 }

@@ -9,27 +9,22 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
-#include <map>
-#include <nlohmann/json.hpp>
 
-#include "campaign.hpp"
 #include "heat_map.hpp"
-#include "study.hpp"
+#include "tuned_study.hpp"
 #include "worlds.hpp"
 
 using namespace leeway;
 using study::cell;
+using study::kNever;
+using study::kSeeds;
 using study::kWorlds;
+using study::time_text;
 
 namespace {
 
 constexpr double kTarget = 0.85;  // test accuracy
 constexpr std::int64_t kTestSamples = 2000;
-constexpr double kNever = std::numeric_limits<double>::infinity();
-constexpr std::uint64_t kTuningSeeds = 1, kSeeds = 3;
-// Tuning seeds begin here above --seed.
-constexpr std::uint64_t kFirstTuningSeed = 1000;
 
 struct TunedOptimizer {
   std::string name;
@@ -143,31 +138,22 @@ Outcome outcome_of(const Result& result) {
 /// One combination of the table.
 struct Place {
   std::size_t optimizer, world, method;
-  auto operator<=>(const Place&) const = default;
-};
-
-struct Trial {
-  Place place;
-  double rate = 0;
-  std::uint64_t seed = 0;
 
   std::string name() const {
-    return concat(kTunedOptimizers[place.optimizer].name, ", ", kWorlds[place.world].name, ", ",
-                  kMethods[place.method].name, ", rate ", rate, ", seed ", seed);
+    return concat(kTunedOptimizers[optimizer].name, ", ", kWorlds[world].name, ", ",
+                  kMethods[method].name);
   }
-  Plan plan(const Plan& base) const {
-    const Method& method = kMethods[place.method];
+  Plan plan(const Plan& base, double rate) const {
+    const Method& of = kMethods[method];
     Plan plan = base;
-    plan.optimizer.kind = kTunedOptimizers[place.optimizer].kind;
-    plan.optimizer.learning_rate = rate;
-    plan.consistency = method.consistency;
-    plan.balance = method.balance;
-    plan.delay_policy = method.delay(rate);
-    plan.local_steps = method.local;
-    plan.optimizer.whole_steps = method.whole_steps;
-    if (method.local.count > 0) plan.lease_size = 0;  // an iteration
-    plan.seed = seed;
-    kWorlds[place.world].add(plan);
+    plan.optimizer.kind = kTunedOptimizers[optimizer].kind;
+    plan.consistency = of.consistency;
+    plan.balance = of.balance;
+    plan.delay_policy = of.delay(rate);
+    plan.local_steps = of.local;
+    plan.optimizer.whole_steps = of.whole_steps;
+    if (of.local.count > 0) plan.lease_size = 0;  // an iteration
+    kWorlds[world].add(plan);
     return plan;
   }
 };
@@ -180,135 +166,35 @@ study::Campaign::Figures figures_of(const Outcome& outcome) {
           {"samples_per_second", outcome.samples_per_second}};
 }
 
-class Atlas {
+/// The methods with this optimizer, as indices.
+std::vector<std::size_t> methods_of(std::size_t optimizer) {
+  std::vector<std::size_t> methods;
+  for (std::size_t method = 0; method < std::size(kMethods); ++method)
+    if (!kMethods[method].only_momentum || kTunedOptimizers[optimizer].name == "momentum")
+      methods.push_back(method);
+  return methods;
+}
+
+std::vector<study::Subject> subjects(const Plan& base) {
+  std::vector<study::Subject> all;
+  for (std::size_t optimizer = 0; optimizer < std::size(kTunedOptimizers); ++optimizer)
+    for (std::size_t world = 0; world < std::size(kWorlds); ++world)
+      for (const std::size_t method : methods_of(optimizer)) {
+        const Place place{optimizer, world, method};
+        all.push_back({place.name(), kTunedOptimizers[optimizer].rates,
+                       [&base, place](double rate) { return place.plan(base, rate); }});
+      }
+  return all;
+}
+
+const study::Measures kMeasures{
+    .of = [](const Result& result) { return figures_of(outcome_of(result)); },
+    .failed = figures_of({.loss = kNever}),
+    .criteria = {"to_target", "loss"}};
+
+class Tables {
  public:
-  Atlas(Plan base, bool quiet)
-      : base_(std::move(base)),
-        places_(all_places()),
-        campaign_(tuning().size() + places_.size() * kSeeds, quiet) {}
-
-  std::vector<study::Named> plans_to_check() const { return tuning(); }
-
-  /// Returns the exit code.
-  int run(study::Report& report) {
-    const nlohmann::json settings{
-        {"plan", to_json(base_)}, {"target", kTarget}, {"test_samples", kTestSamples}};
-    if (const auto opened = campaign_.open(report, settings); !opened)
-      return report.refuse(opened.error().text);
-    if (const int code = run_all(tuning(), report)) return code;
-    for (const Place& place : places_) best_rate_[place] = tuned_rate(place);
-    if (const int code = run_all(measured(), report)) return code;
-    for (std::size_t optimizer = 0; optimizer < std::size(kTunedOptimizers); ++optimizer) {
-      report.print(table_of(optimizer));
-      report.write(concat("heat-map-", kTunedOptimizers[optimizer].name, ".svg"),
-                   study::svg(heat_map_of(optimizer)));
-    }
-    return report.end();
-  }
-
- private:
-  static std::vector<Place> all_places() {
-    std::vector<Place> places;
-    for (std::size_t optimizer = 0; optimizer < std::size(kTunedOptimizers); ++optimizer)
-      for (std::size_t world = 0; world < std::size(kWorlds); ++world)
-        for (std::size_t method = 0; method < std::size(kMethods); ++method)
-          if (!kMethods[method].only_momentum || kTunedOptimizers[optimizer].name == "momentum")
-            places.push_back({optimizer, world, method});
-    return places;
-  }
-  study::Named named(const Trial& trial) const { return {trial.name(), trial.plan(base_)}; }
-  std::vector<study::Named> tuning() const {
-    std::vector<study::Named> trials;
-    for (const Place& place : places_)
-      for (const double rate : kTunedOptimizers[place.optimizer].rates)
-        for (std::uint64_t i = 0; i < kTuningSeeds; ++i)
-          trials.push_back(named({place, rate, base_.seed + kFirstTuningSeed + i}));
-    return trials;
-  }
-  std::vector<study::Named> measured() const {
-    std::vector<study::Named> trials;
-    for (const Place& place : places_)
-      for (std::uint64_t i = 0; i < kSeeds; ++i)
-        trials.push_back(named({place, best_rate_.at(place), base_.seed + i}));
-    return trials;
-  }
-
-  int run_all(const std::vector<study::Named>& trials, study::Report& report) {
-    return campaign_.run(
-        trials, [](const Result& result) { return figures_of(outcome_of(result)); },
-        figures_of({.loss = kNever}), report);
-  }
-  Outcome outcome(const Trial& trial) const {
-    const auto& figures = campaign_.of(trial.name());
-    return {.to_target = figures.at("to_target"),
-            .samples_to_target = figures.at("samples_to_target"),
-            .loss = figures.at("loss"),
-            .accuracy = figures.at("accuracy"),
-            .samples_per_second = figures.at("samples_per_second")};
-  }
-
-  /// The rate that reaches the target first; if none does, the one with the least final loss.
-  double tuned_rate(const Place& place) const {
-    double best = 0;
-    std::pair<double, double> least{kNever, kNever};
-    for (const double rate : kTunedOptimizers[place.optimizer].rates) {
-      std::pair<double, double> sum{0, 0};
-      for (std::uint64_t i = 0; i < kTuningSeeds; ++i) {
-        const Outcome tried = outcome({place, rate, base_.seed + kFirstTuningSeed + i});
-        sum.first += tried.to_target;
-        sum.second += std::isnan(tried.loss) ? kNever : tried.loss;
-      }
-      if (best == 0 || sum < least) {
-        least = sum;
-        best = rate;
-      }
-    }
-    return best;
-  }
-
-  /// The outcomes of a combination, by the time to the target.
-  std::vector<Outcome> outcomes(const Place& place) const {
-    std::vector<Outcome> all;
-    for (std::uint64_t i = 0; i < kSeeds; ++i)
-      all.push_back(outcome({place, best_rate_.at(place), base_.seed + i}));
-    std::ranges::sort(all, {}, &Outcome::to_target);
-    return all;
-  }
-  double median_time(const Place& place) const { return outcomes(place)[kSeeds / 2].to_target; }
-
-  std::vector<std::size_t> methods_of(std::size_t optimizer) const {
-    std::vector<std::size_t> methods;
-    for (const Place& place : places_)
-      if (place.optimizer == optimizer && place.world == 0) methods.push_back(place.method);
-    return methods;
-  }
-  double best_time(std::size_t optimizer, std::size_t world, bool only_synchronous) const {
-    double best = kNever;
-    for (const std::size_t method : methods_of(optimizer))
-      if (!only_synchronous || kMethods[method].synchronous)
-        best = std::min(best, median_time({optimizer, world, method}));
-    return best;
-  }
-  /// The fewest samples to the target of any method in any world, at the mean speed of the workers
-  /// of this world if none waited. Chance can make a short run a little faster.
-  double without_waiting(std::size_t optimizer, std::size_t world) const {
-    double samples = kNever, speed = 0;
-    for (const std::size_t method : methods_of(optimizer)) {
-      for (std::size_t any = 0; any < std::size(kWorlds); ++any)
-        for (const Outcome& one : outcomes({optimizer, any, method}))
-          samples = std::min(samples, one.samples_to_target);
-      for (const Outcome& one : outcomes({optimizer, world, method}))
-        speed = std::max(speed, one.samples_per_second);
-    }
-    return samples / speed;
-  }
-
-  static std::string time_text(double seconds) {
-    return seconds == kNever ? "never" : fixed(seconds, 2);
-  }
-  static std::string ratio_text(double ratio) {
-    return std::isfinite(ratio) && ratio > 0 ? fixed(ratio, 2) : "-";
-  }
+  explicit Tables(const study::TunedStudy& study) : study_(study) {}
 
   std::string table_of(std::size_t optimizer) const {
     std::string table =
@@ -320,12 +206,11 @@ class Atlas {
     for (const std::size_t method : methods_of(optimizer)) {
       table += cell(31, kMethods[method].name);
       for (std::size_t world = 0; world < std::size(kWorlds); ++world) {
-        const auto all = outcomes({optimizer, world, method});
-        const double median = all[kSeeds / 2].to_target;
+        const auto all = study_.values(Place{optimizer, world, method}.name(), "to_target");
+        const double median = study::middle(all);
         const bool best = median != kNever && median == best_time(optimizer, world, false);
         table += cell(
-            24, concat(time_text(median), best ? "*" : "", " (", time_text(all.front().to_target),
-                       " to ", time_text(all.back().to_target), ')'));
+            24, concat(time_text(median), best ? "*" : "", ' ', study::range_text(all, time_text)));
       }
       table += '\n';
     }
@@ -349,14 +234,9 @@ class Atlas {
     for (const std::size_t method : methods_of(optimizer)) {
       table += cell(31, kMethods[method].name);
       for (std::size_t world = 0; world < std::size(kWorlds); ++world) {
-        const Place place{optimizer, world, method};
-        const auto& rates = kTunedOptimizers[optimizer].rates;
-        const double rate = best_rate_.at(place);
-        const bool at_edge = rate == rates.front() || rate == rates.back();
-        auto all = outcomes(place);
-        std::ranges::sort(all, {}, &Outcome::accuracy);
-        table +=
-            cell(24, concat(rate, at_edge ? "!" : "", "; ", percent(all[kSeeds / 2].accuracy)));
+        const std::string place = Place{optimizer, world, method}.name();
+        table += cell(24, concat(study_.rate_text(place, "!"), "; ",
+                                 percent(study_.median(place, "accuracy"))));
       }
       table += '\n';
     }
@@ -380,10 +260,45 @@ class Atlas {
     return map;
   }
 
-  Plan base_;
-  std::vector<Place> places_;
-  study::Campaign campaign_;
-  std::map<Place, double> best_rate_;
+ private:
+  /// The outcomes of a combination, by the time to the target.
+  std::vector<Outcome> outcomes(const Place& place) const {
+    std::vector<Outcome> all;
+    for (const auto& figures : study_.runs(place.name()))
+      all.push_back({.to_target = figures.at("to_target"),
+                     .samples_to_target = figures.at("samples_to_target"),
+                     .loss = figures.at("loss"),
+                     .accuracy = figures.at("accuracy"),
+                     .samples_per_second = figures.at("samples_per_second")});
+    std::ranges::sort(all, {}, &Outcome::to_target);
+    return all;
+  }
+  double median_time(const Place& place) const { return study_.median(place.name(), "to_target"); }
+  double best_time(std::size_t optimizer, std::size_t world, bool only_synchronous) const {
+    double best = kNever;
+    for (const std::size_t method : methods_of(optimizer))
+      if (!only_synchronous || kMethods[method].synchronous)
+        best = std::min(best, median_time({optimizer, world, method}));
+    return best;
+  }
+  /// The fewest samples to the target of any method in any world, at the mean speed of the workers
+  /// of this world if none waited. Chance can make a short run a little faster.
+  double without_waiting(std::size_t optimizer, std::size_t world) const {
+    double samples = kNever, speed = 0;
+    for (const std::size_t method : methods_of(optimizer)) {
+      for (std::size_t any = 0; any < std::size(kWorlds); ++any)
+        for (const Outcome& one : outcomes({optimizer, any, method}))
+          samples = std::min(samples, one.samples_to_target);
+      for (const Outcome& one : outcomes({optimizer, world, method}))
+        speed = std::max(speed, one.samples_per_second);
+    }
+    return samples / speed;
+  }
+  static std::string ratio_text(double ratio) {
+    return std::isfinite(ratio) && ratio > 0 ? fixed(ratio, 2) : "-";
+  }
+
+  const study::TunedStudy& study_;
 };
 
 }  // namespace
@@ -400,17 +315,23 @@ int main(int argc, char** argv) {
           "continues in the same folder (--out). --epochs 0.2 gives a quick look.")
       .decides({"--staleness", "--balance", "--prefetch", "--no-prefetch", "--delay-policy",
                 "--optimizer", "--lr", "--whole-steps", "--local-steps", "--outer-optimizer",
-                "--outer-lr"});
-  CommandLine line = parse(scenario, argc, argv);
+                "--outer-lr", "--merge"});
+  CommandLine line = study::parse_simulated(scenario, argc, argv);
   if (line.exit_code) return *line.exit_code;
-  if (!line.plan.simulated) line.plan.simulated = plan::World{};
   study::Report report(line);
   if (line.plan.workers < 3)
     return report.refuse("--workers: backup(2) needs three; give --workers 3 or more");
-  auto status = study::share_data(line.plan, kTestSamples);
-  if (!status) return report.refuse(status.error().text);
-  Atlas atlas(line.plan, line.options.quiet);
-  status = study::check(atlas.plans_to_check());
-  if (!status) return report.refuse(status.error().text);
-  return atlas.run(report);
+  const auto shared = study::share_data(line.plan, kTestSamples);
+  if (!shared) return report.refuse(shared.error().text);
+  const nlohmann::json settings{
+      {"plan", to_json(line.plan)}, {"target", kTarget}, {"test_samples", kTestSamples}};
+  study::TunedStudy study(line.plan.seed, subjects(line.plan), kMeasures, line.options.quiet);
+  return study.run(report, settings, [&] {
+    const Tables tables(study);
+    for (std::size_t optimizer = 0; optimizer < std::size(kTunedOptimizers); ++optimizer) {
+      report.print(tables.table_of(optimizer));
+      report.write(concat("heat-map-", kTunedOptimizers[optimizer].name, ".svg"),
+                   study::svg(tables.heat_map_of(optimizer)));
+    }
+  });
 }

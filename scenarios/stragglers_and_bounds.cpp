@@ -255,9 +255,8 @@ int main(int argc, char** argv) {
           "to every world in addition. --epochs 0.2 gives a quick look.")
       .decides({"--staleness", "--balance", "--prefetch", "--no-prefetch"})
       .optimizer(sgd(0.2));
-  CommandLine line = parse(scenario, argc, argv);
+  CommandLine line = study::parse_simulated(scenario, argc, argv);
   if (line.exit_code) return *line.exit_code;
-  if (!line.plan.simulated) line.plan.simulated = plan::World{};
   study::Report report(line);
   if (line.plan.workers < 2)
     return report.refuse("--workers: a single worker never waits; give --workers 2 or more");

@@ -128,9 +128,7 @@ int main(int argc, char** argv) {
           "samples that pipeline 1 trained.")
       .decides({"--workers", "--staleness", "--balance", "--slow", "--stages", "--pipelines",
                 "--chunks", "--split", "--from"})
-      .decides(study::kOfClusters)
-      .decides(study::kOfRunFolders)
-      .decides(study::kOfCheckpoints)
+      .decides(study::kOfSingleRuns)
       .data(fashion_mnist())
       .model(layers())
       .loss(softmax_cross_entropy())

@@ -16,6 +16,12 @@
 
 namespace leeway::study {
 
+CommandLine parse_simulated(const Scenario& scenario, int argc, char** argv) {
+  CommandLine line = parse(scenario, argc, argv);
+  if (!line.plan.simulated) line.plan.simulated = plan::World{};
+  return line;
+}
+
 std::string cell(std::size_t width, const std::string& text) {
   return std::string(text.size() < width ? width - text.size() : 1, ' ') + text;
 }

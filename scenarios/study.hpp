@@ -11,15 +11,22 @@
 
 namespace leeway::study {
 
-// Flags for Scenario::decides(): without effect in programs that only simulate, that have no
-// pipelines, that make several runs, and that store only a table.
-const std::vector<std::string> kOfClusters = {"--nodes",     "--hosts", "--place",  "--port",
-                                              "--transport", "--tls",   "--silence"};
+// Flags for Scenario::decides(): without effect in programs that have no pipelines, that make
+// several runs, and that only simulate them and store a table.
 const std::vector<std::string> kOfPipelines = {"--stages", "--pipelines", "--schedule",
                                                "--chunks", "--split",     "--recompute"};
 const std::vector<std::string> kOfCheckpoints = {"--resume", "--checkpoint-every", "--keep",
                                                  "--checkpoint-dir"};
-const std::vector<std::string> kOfRunFolders = {"--trace", "--profile", "--check-determinism"};
+const std::vector<std::string> kOfSingleRuns = {"--nodes",     "--hosts",
+                                                "--place",     "--port",
+                                                "--transport", "--tls",
+                                                "--silence",   "--trace",
+                                                "--profile",   "--check-determinism",
+                                                "--resume",    "--checkpoint-every",
+                                                "--keep",      "--checkpoint-dir"};
+
+/// parse() for programs that only simulate.
+CommandLine parse_simulated(const Scenario& scenario, int argc, char** argv);
 
 /// `text` right-aligned in `width` columns, after at least one space.
 std::string cell(std::size_t width, const std::string& text);

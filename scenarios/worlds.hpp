@@ -37,9 +37,7 @@ inline const SimulatedWorld kWorlds[] = {
 /// Eight workers that learn Fashion-MNIST with a 784-64-10 network in these worlds. Only simulates.
 inline Scenario& in_worlds(Scenario& scenario) {
   return scenario.decides(kOfPipelines)
-      .decides(kOfClusters)
-      .decides(kOfRunFolders)
-      .decides(kOfCheckpoints)
+      .decides(kOfSingleRuns)
       .data(fashion_mnist())
       .model(mlp({64}, 10))
       .loss(softmax_cross_entropy())

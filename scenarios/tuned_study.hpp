@@ -1,0 +1,88 @@
+#pragma once
+// TunedStudy: compares subjects, each with the learning rate that suits it best.
+//
+// Each subject runs with all its rates on the tuning seed, and with the best of them on the seeds
+// that count. Finished runs are kept in the study's folder (campaign.hpp).
+#include <leeway/leeway.hpp>
+
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "campaign.hpp"
+
+namespace leeway::study {
+
+/// Seconds to a target that was not reached, and the loss of a run that failed.
+inline constexpr double kNever = std::numeric_limits<double>::infinity();
+/// The seeds that count begin at --seed, the one for tuning is this far above.
+inline constexpr std::uint64_t kSeeds = 3, kTuningSeed = 1000;
+
+/// The names of a subject's trials are its own name, the rate and the seed.
+struct Subject {
+  std::string name;
+  std::vector<double> rates;              // ascending
+  std::function<Plan(double rate)> plan;  // of any seed
+};
+
+struct Measures {
+  std::function<Campaign::Figures(const Result&)> of;
+  Campaign::Figures failed;
+  /// The best rate has the least of the first of these figures, then of the next one.
+  std::vector<std::string> criteria;
+};
+
+class TunedStudy {
+ public:
+  TunedStudy(std::uint64_t seed, std::vector<Subject> subjects, Measures measures, bool quiet);
+
+  /// Checks all plans, makes all runs, and calls `print`. `settings` identify the study. Returns
+  /// the exit code.
+  int run(Report& report, const nlohmann::json& settings, const std::function<void()>& print);
+
+  // After the runs. Subjects are known by their names.
+
+  double rate(const std::string& subject) const { return best_rate_.at(subject); }
+  /// The rate, with `mark` if it is the least or the largest of those tried.
+  std::string rate_text(const std::string& subject, const std::string& mark) const;
+  /// The figures of each seed.
+  std::vector<Campaign::Figures> runs(const std::string& subject) const;
+  /// One figure of each seed, ascending.
+  std::vector<double> values(const std::string& subject, const std::string& figure) const;
+  double median(const std::string& subject, const std::string& figure) const;
+
+ private:
+  static std::string trial(const std::string& subject, double rate, std::uint64_t seed);
+  Named named(const Subject& subject, double rate, std::uint64_t seed) const;
+  std::vector<Named> tuning() const;
+  std::vector<Named> measured() const;
+  double tuned_rate(const Subject& subject) const;
+
+  const std::uint64_t seed_;
+  const std::vector<Subject> subjects_;
+  const Measures measures_;
+  Campaign campaign_;
+  std::map<std::string, double> best_rate_;
+};
+
+/// Requires an odd number of ascending values.
+double middle(const std::vector<double>& values);
+/// "1.25", or "never"
+std::string time_text(double seconds);
+/// "(1.10 to 1.42)", of ascending values.
+std::string range_text(const std::vector<double>& values,
+                       const std::function<std::string(double)>&);
+
+/// Where the test loss of a run reaches a target; kNever if it does not.
+struct Arrival {
+  double seconds = kNever;  // virtual
+  double samples = kNever;  // trained until then
+};
+/// Interpolates between two evaluations as if the loss fell exponentially.
+Arrival arrival_at(const Result& result, double loss);
+
+}  // namespace leeway::study
