@@ -7,6 +7,7 @@
 #include "cli/blame.hpp"
 #include "cli/commands.hpp"
 #include "cli/pipeline.hpp"
+#include "cli/reproduce.hpp"
 #include "cli/trace.hpp"
 #include "cli/trained.hpp"
 #include "cli/view.hpp"
@@ -26,17 +27,6 @@ using leeway::add_value;
 using leeway::concat;
 
 namespace {
-
-/// A program of the same name reproduces a published result.
-struct Reproduction {
-  const char* name;
-  const char* about;
-};
-constexpr Reproduction kReproductions[] = {
-    {"goodput", "The share of time for which decoupled learners train while chips fail"},
-    {"one-step-delay", "The cost of gradients that are one step old, with AdamW, NAdam and Muon"},
-    {"ringmaster", "A limit of delays among 2,000 unequal workers"},
-};
 
 constexpr const char* kRunHelp =
     "Usage: leeway run NAME|FILE [ARGS...]\n\n"
@@ -184,13 +174,7 @@ int parse_and_run(int argc, char** argv) {
       "staleness", "Compare ways of keeping workers together; arguments as of staleness-atlas");
   staleness->prefix_command()->set_help_flag();
   atlas->require_subcommand(1);
-  auto* reproduce =
-      app.add_subcommand("reproduce", "Published results beside simulated runs of the same");
-  for (const auto& [name, about] : kReproductions)
-    reproduce->add_subcommand(name, leeway::concat(about, "; arguments as of the program ", name))
-        ->prefix_command()
-        ->set_help_flag();
-  reproduce->require_subcommand(1);
+  const auto* reproduce = cli::add_reproduce(app);
   std::uint64_t second = 2000, atlas_seed = 1;
   add_value(*crashes, "PLAN", target, "Name of a scenario, or a plan file")->required();
   add_value(*crashes, "--second", second, "Further runs, with a second loss during the recovery")
@@ -266,18 +250,12 @@ int parse_and_run(int argc, char** argv) {
               << '\n';
     return cli::kBadUsage;
   }
-  const std::string next = argc > 2 ? argv[2] : "";
-  if (first == "reproduce" && !next.empty() && !next.starts_with('-')) {
-    std::vector<std::string> names;
-    for (const auto& [name, about] : kReproductions) names.emplace_back(name);
-    if (std::find(names.begin(), names.end(), next) == names.end()) {
-      std::cerr << "leeway reproduce: unknown result \"" << next << '"'
-                << leeway::suggest(next, names) << '\n';
-      return cli::kBadUsage;
-    }
-  }
   try {
     // The programs of these commands check their words themselves.
+    const std::string_view next = argc > 2 ? argv[2] : "";
+    if (first == "reproduce" && !next.empty() && !next.starts_with('-'))
+      if (const auto checked = cli::check_reproduction(next); !checked)
+        return cli::refuse(checked.error());
     const bool of_program = first == "run" || first == "resume" ||
                             (first == "atlas" && next == "staleness") ||
                             (first == "reproduce" && !next.empty() && !next.starts_with('-'));
@@ -301,8 +279,7 @@ int parse_and_run(int argc, char** argv) {
     return cli::run(target, {"--crash-atlas", "--second", std::to_string(second), "--seed",
                              std::to_string(atlas_seed), "--threads", std::to_string(threads)});
   if (staleness->parsed()) return cli::run("staleness-atlas", staleness->remaining());
-  for (const CLI::App* one : reproduce->get_subcommands())
-    return cli::run(one->get_name(), one->remaining());
+  if (reproduce->parsed()) return cli::reproduce(*reproduce);
   if (calibrate->parsed()) return cli::run(model, {"--calibrate", world});
   if (sample->parsed()) return cli::sample(run_folder, sampling);
   if (evaluate->parsed()) return cli::evaluate(evaluate_command);

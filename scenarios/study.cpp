@@ -26,6 +26,23 @@ std::string cell(std::size_t width, const std::string& text) {
   return std::string(text.size() < width ? width - text.size() : 1, ' ') + text;
 }
 
+Status set_iteration_time(Plan& plan, double seconds) {
+  Plan one = plan;
+  one.workers = one.shards = 1;
+  one.consistency = bsp();
+  one.stragglers.clear();
+  one.faults.clear();
+  one.stop = {.iterations = 1};
+  one.evaluate_every = 0;
+  one.simulated->cost_only = true;
+  one.simulated->noise = 0;
+  if (const auto valid = validate(one); !valid) return valid.error();
+  const Result result = run(one, {.quiet = true});
+  if (!result.ok()) return Error{result.error};
+  plan.simulated->speed *= result.totals.workers.front().compute.seconds() / seconds;
+  return {};
+}
+
 Status share_data(Plan& plan, std::int64_t test_samples) {
   auto data = load_data(plan.data, plan.seed);
   if (!data) return data.error();

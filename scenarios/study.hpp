@@ -31,6 +31,10 @@ CommandLine parse_simulated(const Scenario& scenario, int argc, char** argv);
 /// `text` right-aligned in `width` columns, after at least one space.
 std::string cell(std::size_t width, const std::string& text);
 
+/// Sets the speed of the plan's simulated cores, so that an iteration computes for `seconds`
+/// without stragglers.
+Status set_iteration_time(Plan& plan, double seconds);
+
 /// Loads the plan's data, so that all copies of the plan in this process share it. Keeps at most
 /// `test_samples` test samples.
 Status share_data(Plan& plan, std::int64_t test_samples);
