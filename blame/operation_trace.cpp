@@ -135,8 +135,8 @@ class Reader {
 
 }  // namespace
 
-Expected<OperationTrace> read_operations(const std::string& path) {
-  const auto content = read_unpacked(path, "give --import a CSV file of operations");
+Expected<OperationTrace> read_operations(const std::string& path, std::string_view advice) {
+  const auto content = read_unpacked(path, advice);
   if (!content) return content.error();
   return Reader(path, {reinterpret_cast<const char*>(content->data()), content->size()}).read();
 }

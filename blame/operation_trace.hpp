@@ -5,6 +5,7 @@
 // Training Using What-if Analysis", OSDI 2025.
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/expected.hpp"
@@ -35,7 +36,8 @@ struct OperationTrace {
 
 /// Reads a CSV file, which may be gzipped, with a header. Required columns, in any order: dp_rank,
 /// stage, step, optype, start_ts, duration, seq_id; others are ignored. The error names file, line
-/// and column.
-Expected<OperationTrace> read_operations(const std::string& path);
+/// and column, or ends with the advice if the file cannot be read.
+Expected<OperationTrace> read_operations(
+    const std::string& path, std::string_view advice = "give --import a CSV file of operations");
 
 }  // namespace leeway::blame

@@ -21,6 +21,9 @@ const Reproduction kReproductions[] = {
     {"one-step-delay", "one-step-delay",
      "The cost of gradients that are one step old, with AdamW, NAdam and Muon"},
     {"ringmaster", "ringmaster", "A limit of delays among 2,000 unequal workers"},
+    {"what-if", "what-if-traces",
+     "The cause of stragglers in traces (CSV files, given first), and what would help at which "
+     "loss"},
 };
 
 }  // namespace

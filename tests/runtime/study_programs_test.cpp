@@ -282,7 +282,62 @@ TEST_CASE("leeway reproduce names an unknown result, and the nearest known one o
   };
   CHECK(has(error_of("ringmastr"),
             "unknown published result \"ringmastr\"; did you mean \"ringmaster\"?"));
-  CHECK(has(error_of("foo"), "\"foo\"; known are backup-workers, goodput, one-step-delay"));
+  CHECK(has(error_of("foo"),
+            "\"foo\"; known are backup-workers, goodput, one-step-delay, ringmaster, what-if"));
+}
+
+TEST_CASE("what-if names the slow rank of a trace, and replays its durations with gradients") {
+  const TemporaryFolder folder;
+  // Stage 1 of replica 1 takes 3 s for each computation, the others 1 s.
+  std::string trace = "dp_rank,stage,step,optype,start_ts,duration,seq_id\n";
+  for (int step = 0; step < 3; ++step)
+    for (int replica = 0; replica < 2; ++replica)
+      for (int stage = 0; stage < 2; ++stage)
+        for (int number = 0; number < 4; ++number) {
+          const int seconds = replica == 1 && stage == 1 ? 3 : 1;
+          trace += concat(replica, ',', stage, ',', step, ',',
+                          number < 2 ? "forward-compute" : "backward-compute", ',',
+                          100 * step + number * seconds, ',', seconds, ',', number % 2, '\n');
+        }
+  std::ofstream(folder / "slow.csv") << trace;
+  const std::string table = check_reproduction(
+      {"what-if", folder / "slow.csv", "--epochs", "0.01"},
+      {"slow.csv: 2 replicas of 2 stages, 2 micro-batches, 3 steps",
+       "  slowdown     2.000           -", "One rank explains", "replica 1, stage 1",
+       "  no stragglers ", "  2bw, ssp(1) ", "  backup(1) "});
+  // 1f1b takes three slots of the slow stage, and two or three of the other one.
+  const std::string row = table.substr(table.find("pipelines, bsp"));
+  std::istringstream words(row.substr(row.find("bsp") + 3));
+  double seconds = 0;
+  words >> seconds;
+  CHECK(seconds >= 12);
+  CHECK(seconds <= 15);
+}
+
+TEST_CASE("what-if refuses missing traces, and pipelines with different micro-batches") {
+  const TemporaryFolder folder;
+  const std::string head = "dp_rank,stage,step,optype,start_ts,duration,seq_id\n";
+  std::ofstream(folder / "uneven.csv") << head << "0,0,0,forward-compute,0,1,0\n"
+                                       << "1,0,0,backward-compute,0,1,0\n";
+  const auto error_of = [](std::vector<std::string> words) {
+    words.insert(words.begin(), {kPrograms + "/leeway", "reproduce", "what-if"});
+    words.emplace_back("--no-out");
+    const auto ran = run_program(words);
+    CHECK(ran.code == 2);
+    return ran.err;
+  };
+  CHECK(has(error_of({}), "no trace is given; give CSV files"));
+  CHECK(has(error_of({folder / "missing.csv"}), "StragglerAnalysis"));
+  std::ofstream(folder / "one.csv") << head << "0,0,0,forward-compute,0,1,0\n"
+                                    << "0,1,0,forward-compute,0,1,0\n";
+  CHECK(has(error_of({folder / "one.csv"}), "has 1 replica of 2 stages, with 1 micro-batch;"));
+  std::ofstream two(folder / "two.csv");
+  two << head;
+  for (const char* rank : {"0,0", "0,1", "1,0", "1,1"}) two << rank << ",0,forward-compute,0,1,0\n";
+  two.close();
+  const std::string twice = folder / "two.csv";
+  CHECK(has(error_of({twice, twice}), "another trace has this name; rename one of them"));
+  CHECK(has(error_of({folder / "uneven.csv"}), "replica 1, stage 0 has 0 forward computations"));
 }
 
 }  // namespace leeway::test
