@@ -115,10 +115,8 @@ class Tables {
       const auto seconds = study_.values(method.name, "seconds");
       const auto steps = iterations(method);
       table += concat('\n', cell(12, method.name), cell(14, study::time_text(step_time(method))),
-                      cell(22, concat(count_text(study::middle(steps)), ' ',
-                                      study::range_text(steps, count_text))),
-                      cell(28, concat(study::time_text(study::middle(seconds)), ' ',
-                                      study::range_text(seconds, study::time_text))),
+                      cell(22, study::median_text(steps, count_text)),
+                      cell(28, study::median_text(seconds, study::time_text)),
                       cell(9, study_.rate_text(method.name, "*")),
                       cell(12, method.spare == kPublishedSpare ? "fastest" : ""));
     }

@@ -7,7 +7,6 @@
 #include <cmath>
 #include <filesystem>
 #include <iostream>
-#include <limits>
 
 namespace leeway::study {
 namespace {
@@ -79,9 +78,7 @@ void Campaign::take(const nlohmann::json& line) {
   if (!line.is_object()) return;  // the last line of a study that was killed
   Figures& figures = known_[line.at("trial")];
   for (const auto& [name, value] : line.items())
-    if (name != "trial")
-      figures[name] =
-          value.is_null() ? std::numeric_limits<double>::infinity() : value.get<double>();
+    if (name != "trial") figures[name] = value.is_null() ? kNever : value.get<double>();
 }
 
 void Campaign::show_progress() {
@@ -94,6 +91,20 @@ void Campaign::show_progress() {
             << about(spent / static_cast<double>(ran_) * static_cast<double>(left)) << " left";
   if (left == 0) std::cerr << "\r\x1b[K";
   std::cerr << std::flush;
+}
+
+double middle(const std::vector<double>& values) {
+  return values[values.size() / 2];
+}
+
+std::string range_text(const std::vector<double>& values,
+                       const std::function<std::string(double)>& text) {
+  return concat('(', text(values.front()), " to ", text(values.back()), ')');
+}
+
+std::string median_text(const std::vector<double>& values,
+                        const std::function<std::string(double)>& text) {
+  return concat(text(middle(values)), ' ', range_text(values, text));
 }
 
 }  // namespace leeway::study

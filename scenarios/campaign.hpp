@@ -4,8 +4,10 @@
 #include <leeway/leeway.hpp>
 
 #include <chrono>
+#include <cstdint>
 #include <fstream>
 #include <functional>
+#include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -15,6 +17,11 @@
 #include "study.hpp"
 
 namespace leeway::study {
+
+/// Seconds to a target that was not reached, and the loss of a run that failed.
+inline constexpr double kNever = std::numeric_limits<double>::infinity();
+/// The seeds that count begin at --seed, the one for tuning and fitting is this far above.
+inline constexpr std::uint64_t kSeeds = 3, kTuningSeed = 1000;
 
 class Campaign {
  public:
@@ -47,5 +54,16 @@ class Campaign {
   std::size_t ran_ = 0;  // in this process
   const std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
 };
+
+// Of ascending values:
+
+/// Requires an odd number of values.
+double middle(const std::vector<double>& values);
+/// "(1.10 to 1.42)"
+std::string range_text(const std::vector<double>& values,
+                       const std::function<std::string(double)>&);
+/// "1.25 (1.10 to 1.42)"
+std::string median_text(const std::vector<double>& values,
+                        const std::function<std::string(double)>&);
 
 }  // namespace leeway::study

@@ -12,20 +12,21 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "campaign.hpp"
 
 using namespace leeway;
 using study::cell;
+using study::kNever;
+using study::kSeeds;
+using study::median_text;
+using study::middle;
 
 namespace {
 
 constexpr std::int64_t kTestSamples = 512;
-constexpr std::uint64_t kFittingSeed = 1000, kSeeds = 3;
 constexpr double kYear = 365 * 86400.0;
 constexpr double kInterruptions = 200;  // in a run of the first part
-constexpr double kDiverged = std::numeric_limits<double>::infinity();
 /// Seconds for which a learner is down, to choose from.
 const double kDownTimes[] = {20, 22, 24, 26, 28, 30, 32};
 constexpr double kGraceMs = 100;  // a round of 24 local steps takes about 1 s
@@ -111,7 +112,7 @@ class Reproduction {
     std::vector<study::Named> trials;
     for (const Case& one : kCases) trials.push_back(trial(one, 0, base_.seed));
     for (const double down : kDownTimes)
-      trials.push_back(trial(kFitted, down, base_.seed + kFittingSeed));
+      trials.push_back(trial(kFitted, down, base_.seed + study::kTuningSeed));
     return trials;
   }
   std::vector<study::Named> predictions() const {
@@ -154,10 +155,9 @@ class Reproduction {
                static_cast<double>(result.samples_trained) / std::max(result.seconds, 1e-9)},
               {"seconds", result.seconds},
               {"dropped", static_cast<double>(result.dropped_pushes)},
-              {"loss", evaluations.empty() ? kDiverged : evaluations.back().loss}};
+              {"loss", evaluations.empty() ? kNever : evaluations.back().loss}};
         },
-        {{"samples_per_second", 0}, {"seconds", kDiverged}, {"dropped", 0}, {"loss", kDiverged}},
-        report);
+        {{"samples_per_second", 0}, {"seconds", kNever}, {"dropped", 0}, {"loss", kNever}}, report);
   }
 
   double figure(const study::Named& trial, const std::string& name) const {
@@ -170,7 +170,7 @@ class Reproduction {
   /// The time with the published goodput of the fitted case.
   double down_time() const {
     return *std::ranges::min_element(kDownTimes, {}, [&](double down) {
-      return std::abs(goodput(kFitted, down, base_.seed + kFittingSeed) - kFitted.published);
+      return std::abs(goodput(kFitted, down, base_.seed + study::kTuningSeed) - kFitted.published);
     });
   }
   /// Of the seeds, ascending.
@@ -192,11 +192,9 @@ class Reproduction {
     for (const Case& one : kCases) {
       const auto all =
           of_seeds([&](std::uint64_t seed) { return goodput(one, down_time(), seed); });
-      const double median = all[kSeeds / 2];
       text += concat('\n', cell(36, one.name()), cell(12, percent(one.published)),
-                     cell(24, concat(percent(median), " (", percent(all.front()), " to ",
-                                     percent(all.back()), ')')),
-                     cell(12, concat(fixed(100 * (median - one.published), 1), " points")),
+                     cell(24, median_text(all, percent)),
+                     cell(12, concat(fixed(100 * (middle(all) - one.published), 1), " points")),
                      cell(12, percent(one.uptime() / (one.uptime() + down_time()))));
     }
     return text +
@@ -211,18 +209,15 @@ class Reproduction {
         cell(18, "virtual seconds"), cell(16, "dropped pushes"));
     for (const std::uint32_t count : kQuorums)
       for (const plan::Merge merge : kMerges) {
-        const auto median = [&](const std::string& name) {
-          return of_seeds([&](std::uint64_t seed) {
-            return figure(loss_trial(count, merge, seed), name);
-          })[kSeeds / 2];
+        const auto values = [&](const char* name) {
+          return of_seeds(
+              [&](std::uint64_t seed) { return figure(loss_trial(count, merge, seed), name); });
         };
-        const auto loss = of_seeds(
-            [&](std::uint64_t seed) { return figure(loss_trial(count, merge, seed), "loss"); });
-        text +=
-            concat('\n', cell(4, concat(count)), cell(20, text_of(merge)),
-                   cell(26, concat(fixed(loss[kSeeds / 2], 3), " (", fixed(loss.front(), 3), " to ",
-                                   fixed(loss.back(), 3), ')')),
-                   cell(18, fixed(median("seconds"), 1)), cell(16, fixed(median("dropped"), 0)));
+        const auto text_of_loss = [](double loss) { return fixed(loss, 3); };
+        text += concat('\n', cell(4, concat(count)), cell(20, text_of(merge)),
+                       cell(26, median_text(values("loss"), text_of_loss)),
+                       cell(18, fixed(middle(values("seconds")), 1)),
+                       cell(16, fixed(middle(values("dropped")), 0)));
       }
     return text + '\n';
   }
@@ -239,10 +234,9 @@ int main(int argc, char** argv) {
       .description(
           "Up to 16 simulated learners take 24 local steps per round and are interrupted like 1.2\n"
           "or 2.4 million chips. Then eight learners train a GPT of one layer and width 32 on the\n"
-          "King James Bible (apt-get install bible-kjv), in rounds of at least 1 to 8 learners. "
-          "An\n"
-          "interrupted reproduction continues in the same folder (--out). --seconds limits the\n"
-          "virtual time of each run of the first part, --epochs the second part.")
+          "King James Bible (apt-get install bible-kjv), in rounds of at least 1 to 8 learners.\n"
+          "An interrupted reproduction continues in the same folder (--out). --seconds limits\n"
+          "the virtual time of each run of the first part, --epochs the second part.")
       .decides({"--staleness", "--merge", "--workers", "--slow", "--fault", "--simulate",
                 "--gradients", "--local-steps", "--balance", "--split-data", "--participation",
                 "--delay-policy"})
@@ -261,9 +255,8 @@ int main(int argc, char** argv) {
       .epochs(0.25)
       .evaluate_every(0)
       .simulated({.speed = 1});
-  CommandLine line = parse(scenario, argc, argv);
+  CommandLine line = study::parse_simulated(scenario, argc, argv);
   if (line.exit_code) return *line.exit_code;
-  if (!line.plan.simulated) line.plan.simulated = plan::World{};
   study::Report report(line);
   auto status = study::share_data(line.plan, kTestSamples);
   if (!status) return report.refuse(status.error().text);

@@ -20,8 +20,6 @@ using study::cell;
 using study::kNever;
 using study::kSeeds;
 using study::middle;
-using study::range_text;
-using study::time_text;
 
 namespace {
 
@@ -123,9 +121,8 @@ class Tables {
                " seeds; * is the edge of the rates tried\n\n", cell(24, "method"),
                cell(28, "seconds"), cell(12, "rate"));
     for (const Method& method : kMethods) {
-      const auto all = times(method);
       table += concat('\n', cell(24, method.name),
-                      cell(28, concat(time_text(middle(all)), ' ', range_text(all, time_text))),
+                      cell(28, study::median_text(times(method), study::time_text)),
                       cell(12, study_.rate_text(method.name, "*")));
     }
     return table + '\n';

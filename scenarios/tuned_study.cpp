@@ -104,17 +104,8 @@ double TunedStudy::tuned_rate(const Subject& subject) const {
   });
 }
 
-double middle(const std::vector<double>& values) {
-  return values[values.size() / 2];
-}
-
 std::string time_text(double seconds) {
   return std::isinf(seconds) ? "never" : fixed(seconds, 2);
-}
-
-std::string range_text(const std::vector<double>& values,
-                       const std::function<std::string(double)>& text) {
-  return concat('(', text(values.front()), " to ", text(values.back()), ')');
 }
 
 Arrival arrival_at(const Result& result, double target) {

@@ -7,7 +7,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -16,11 +15,6 @@
 #include "campaign.hpp"
 
 namespace leeway::study {
-
-/// Seconds to a target that was not reached, and the loss of a run that failed.
-inline constexpr double kNever = std::numeric_limits<double>::infinity();
-/// The seeds that count begin at --seed, the one for tuning is this far above.
-inline constexpr std::uint64_t kSeeds = 3, kTuningSeed = 1000;
 
 /// The names of a subject's trials are its own name, the rate and the seed.
 struct Subject {
@@ -69,13 +63,8 @@ class TunedStudy {
   std::map<std::string, double> best_rate_;
 };
 
-/// Requires an odd number of ascending values.
-double middle(const std::vector<double>& values);
 /// "1.25", or "never"
 std::string time_text(double seconds);
-/// "(1.10 to 1.42)", of ascending values.
-std::string range_text(const std::vector<double>& values,
-                       const std::function<std::string(double)>&);
 
 /// Where the test loss of a run reaches a target; kNever if it does not.
 struct Arrival {

@@ -188,10 +188,9 @@ std::string table(const study::TunedStudy& study, const TracedJob& job) {
     } else if (!way.has_stages) {
       text += '\n';
     }
-    text += concat(
-        '\n', cell(16, way.name), cell(10, fixed(seconds, 2)), cell(12, time),
-        cell(26, concat(text_of(study::middle(losses)), ' ', study::range_text(losses, text_of))),
-        cell(10, change), cell(10, study.rate_text(name, "*")));
+    text += concat('\n', cell(16, way.name), cell(10, fixed(seconds, 2)), cell(12, time),
+                   cell(26, study::median_text(losses, text_of)), cell(10, change),
+                   cell(10, study.rate_text(name, "*")));
   }
   return text + '\n';
 }
