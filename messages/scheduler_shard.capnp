@@ -92,8 +92,8 @@ struct CloseRound {
 }
 
 struct EndGrace {
-  # scheduler -> shard 0. Under quorum: the run stops, so the open round and later ones do not wait
-  # for more pushes than they need. Unanswered.
+  # scheduler -> shard 0. Under quorum: the run is to stop, maybe after a checkpoint. The open round
+  # and later ones do not wait for more pushes than they need. Unanswered.
 }
 
 struct Snapshot {

@@ -66,6 +66,6 @@ struct GradientNorm {
 
 struct GivenUp {
   # To both neighbours. The loss of `iteration` is not finite. The pipeline pushes neither this nor a
-  # later iteration. A stage passes it on once.
+  # later iteration. A stage passes it on once, and ignores it afterwards.
   iteration @0 :Int64 $type(Common.iteration);
 }

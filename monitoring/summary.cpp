@@ -343,6 +343,7 @@ std::string result_json(const Job& job, const RunReport& totals) {
   json["pushed_bytes_without_codec"] = totals.last.plain_push_bytes;
   json["pulled_bytes"] = totals.last.pull_bytes;
   json["pulled_bytes_without_codec"] = totals.last.plain_pull_bytes;
+  json["balance"] = plan::choices("balance")[static_cast<std::size_t>(plan.balance)];
   json["delay_policy"] = job.delay_policy ? job.delay_policy->name() : "plain";
   json["local_steps"] = plan.local_steps.count;
   json["split_data"] = plan::choices("split_data")[plan.split_data.index()];

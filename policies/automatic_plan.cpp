@@ -15,13 +15,13 @@ Plan with_automatic_settings(Plan plan) {
   return plan;
 }
 
-Status check_implied(const GivenSettings& given, const plan::Consistency& consistency) {
-  if (!std::holds_alternative<plan::Automatic>(consistency)) return {};
-  if (given.balance && *given.balance != plan::Balance::by_speed)
+Status check_implied(const GivenSettings& given, const Plan& plan) {
+  const Plan used = with_automatic_settings(plan);
+  if (given.balance && *given.balance != used.balance)
     return Error{
         "--balance: --staleness auto gives batches by speed; leave out --balance equal, or give "
         "--staleness \"adaptive(0,16)\""};
-  if (given.delay_policy && std::holds_alternative<plan::PlainPush>(*given.delay_policy))
+  if (given.delay_policy && *given.delay_policy != used.delay_policy)
     return Error{
         "--delay-policy: --staleness auto orders the pushes of momentum; leave out --delay-policy "
         "plain, or give --staleness \"adaptive(0,16)\""};

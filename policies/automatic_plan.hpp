@@ -16,7 +16,7 @@ struct GivenSettings {
   std::optional<plan::DelayPolicy> delay_policy;
 };
 
-/// Refuses given settings that `auto` would replace.
-Status check_implied(const GivenSettings& given, const plan::Consistency& consistency);
+/// Refuses given settings that `auto` replaces in the plan.
+Status check_implied(const GivenSettings& given, const Plan& plan);
 
 }  // namespace leeway

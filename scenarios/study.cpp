@@ -5,6 +5,7 @@
 #include <leeway/models/datasets/first_samples.hpp>
 #include <leeway/models/datasets/load.hpp>
 #include <leeway/monitoring/run_folder.hpp>
+#include <leeway/runtime/flags/data.hpp>
 
 #include <algorithm>
 #include <atomic>
@@ -47,9 +48,11 @@ Status share_data(Plan& plan, std::int64_t test_samples) {
   auto data = load_data(plan.data, plan.seed);
   if (!data) return data.error();
   data->test = std::make_shared<FirstSamples>(data->test, test_samples);
-  register_data("shared",
-                [shared = *data](std::uint64_t) -> Expected<TrainTest> { return shared; });
-  plan.data = plan::CustomData{"shared"};
+  // Plans that differ only in their data differ in its name.
+  const std::string path = data_path(plan.data);
+  const std::string name = path.empty() ? "shared" : concat("shared: ", path);
+  register_data(name, [shared = *data](std::uint64_t) -> Expected<TrainTest> { return shared; });
+  plan.data = plan::CustomData{name};
   return {};
 }
 

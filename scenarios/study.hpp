@@ -17,13 +17,17 @@ const std::vector<std::string> kOfPipelines = {"--stages", "--pipelines", "--sch
                                                "--chunks", "--split",     "--recompute"};
 const std::vector<std::string> kOfCheckpoints = {"--resume", "--checkpoint-every", "--keep",
                                                  "--checkpoint-dir"};
-const std::vector<std::string> kOfSingleRuns = {"--nodes",     "--hosts",
-                                                "--place",     "--port",
-                                                "--transport", "--tls",
-                                                "--silence",   "--trace",
-                                                "--profile",   "--check-determinism",
-                                                "--resume",    "--checkpoint-every",
-                                                "--keep",      "--checkpoint-dir"};
+const std::vector<std::string> kOfSingleRuns = {"--nodes",         "--hosts",
+                                                "--place",         "--port",
+                                                "--transport",     "--tls",
+                                                "--silence",       "--trace",
+                                                "--trace-json",    "--trace-messages",
+                                                "--profile",       "--check-determinism",
+                                                "--serve",         "--serve-token",
+                                                "--metrics",       "--tensorboard",
+                                                "--strict",        "--resume",
+                                                "--keep",          "--checkpoint-every",
+                                                "--checkpoint-dir"};
 
 /// parse() for programs that only simulate.
 CommandLine parse_simulated(const Scenario& scenario, int argc, char** argv);

@@ -43,10 +43,15 @@ Status add_stages(TracedJob& job, const blame::OperationTrace& trace, const Step
     }
     if (job.micro_batches == 0) job.micro_batches = forwards.front();
     for (std::size_t rank = 0; rank < seconds.size(); ++rank) {
-      if (forwards[rank] != job.micro_batches || seconds[rank] <= 0)
-        return Error{concat("step ", step, ": replica ", rank / job.stages, ", stage ",
-                            rank % job.stages, " has ", forwards[rank],
-                            " forward computations, the first has ", job.micro_batches,
+      const std::string where =
+          concat("step ", step, ": replica ", rank / job.stages, ", stage ", rank % job.stages);
+      if (forwards[rank] == 0 || seconds[rank] <= 0)
+        return Error{concat(where,
+                            " has no computation that takes time; give a trace with the "
+                            "operations forward-compute and backward-compute")};
+      if (forwards[rank] != job.micro_batches)
+        return Error{concat(where, " has ", forwards[rank], " forward computations, the first has ",
+                            job.micro_batches,
                             "; give a job whose pipelines have equally many micro-batches")};
       job.of_stages[rank].push_back(seconds[rank]);
     }

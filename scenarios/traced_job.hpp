@@ -19,8 +19,8 @@ struct TracedJob {
   std::size_t operations = 0;
   blame::Slowdown slowdown;
   std::string explanation;  // of the slowdown
-  /// Of the computations of each stage of each replica, and of each replica if it waits for no
-  /// other. The first replica's stages come first.
+  /// The computing time of each stage of each replica, and the time of each replica that waits for
+  /// no other. The first replica's stages come first.
   std::vector<Durations> of_stages, of_replicas;
 };
 

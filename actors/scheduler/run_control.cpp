@@ -33,6 +33,12 @@ RunControl::RunControl(const Job& job, const Roster& roster, const Mailer& maile
 }
 
 void RunControl::stop(msg::RunEnded::Reason reason, std::string text, Outbox& out) {
+  // While the workers stop, the loss of one may still diverge.
+  if (phase() == Phase::stopping && reason == msg::RunEnded::Reason::failed) {
+    data_.end.reason = reason;
+    data_.end.text = std::move(text);
+    data_.last_checkpoint = false;
+  }
   if (is_over()) return;
   data_.phase = Phase::stopping;
   data_.end.reason = reason;

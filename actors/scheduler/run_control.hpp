@@ -32,7 +32,8 @@ class RunControl {
   bool is_over() const { return phase() == Phase::stopping || phase() == Phase::ended; }
 
   void begin_training() { data_.phase = Phase::training; }
-  /// Asks all workers to stop. Without effect if the run is over.
+  /// Asks all workers to stop. If the run stops already, only a failure has an effect: it replaces
+  /// the reason.
   void stop(msg::RunEnded::Reason reason, std::string text, Outbox& out);
   /// As stop(), for weights that are not worth a checkpoint.
   void stop_without_checkpoint(msg::RunEnded::Reason reason, std::string text, Outbox& out);

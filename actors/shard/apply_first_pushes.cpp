@@ -44,7 +44,7 @@ void ApplyFirstPushes::propose(Outbox& out) {
 }
 
 void ApplyFirstPushes::on_timer(Outbox& out) {
-  timer_.reset();  // a later one then fires without need
+  timer_.reset();  // a timer that still runs fires without need
   propose(out);
 }
 
@@ -187,7 +187,8 @@ Clock ApplyFirstPushes::settle(WorkerId worker) {
     if (!dropped && closing_->missing.erase(worker) == 0) return clock + 1;
     if (!dropped) std::erase(closing_->contributors, worker);
   }
-  std::erase_if(whole_, [&](const WholePush& push) { return push.worker == worker; });
+  if (std::erase_if(whole_, [&](const WholePush& push) { return push.worker == worker; }) > 0)
+    gathering_ = {};  // the round may lack its quorum now
   held_.forget(worker, Iteration(clock.value()), sink_);
   return dropped ? clock + 1 : clock;
 }

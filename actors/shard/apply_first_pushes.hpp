@@ -70,7 +70,7 @@ class ApplyFirstPushes final : public ApplyPolicy {
   bool is_enough(std::size_t empty) const;
   /// Whether the open round, which has enough pushes, waits for more. Then sets a timer.
   bool wait_for_more(Outbox& out);
-  /// The live workers that have not pushed the open round.
+  /// The live workers that have not pushed the open round, with samples or without.
   std::size_t missing() const;
   void advance_clocks(const Closing& closed, Outbox& out);
   Clock settle(WorkerId worker);
@@ -88,7 +88,7 @@ class ApplyFirstPushes final : public ApplyPolicy {
   Proposal proposed_;              // the latest
   std::optional<Instant> opened_;  // the open round; empty: not known
   Gathering gathering_;            // the latest
-  std::optional<Instant> timer_;   // when the earliest timer fires; empty: none runs
+  std::optional<Instant> timer_;   // when the earliest timer fires; empty: no timer runs
   bool grace_ended_ = false;       // see msg::EndGrace
 };
 

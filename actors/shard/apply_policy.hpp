@@ -49,7 +49,7 @@ class ApplyPolicy {
   virtual void propose(Outbox&) {}
   /// A timer of the policy has fired.
   virtual void on_timer(Outbox&) {}
-  /// The run stops: see msg::EndGrace.
+  /// The run is to stop: see msg::EndGrace.
   virtual void end_grace(Outbox&) {}
   /// The scheduler's answer. False if the round is not open at this shard.
   virtual bool close(const msg::CloseRound&) { return false; }

@@ -88,6 +88,15 @@ Cost ComputeWork::cost(int part) const {
   return {.flops = flops / parts(), .bytes = read, .bytes_after = encoding_bytes(part)};
 }
 
+double ComputeWork::share_done(int part) const {
+  if (job_->plan.simulated) return IterationWork::share_done(part);  // as cost() divides it
+  std::int64_t before = 0;  // of the operations that belong to the first part
+  for (const Operation& op : task_.operations) before += flops_of(op);
+  const auto all = static_cast<double>(before);
+  const auto of_last = static_cast<double>(flops_of(last()));
+  return all > 0 ? 1 - of_last / all * (parts() - part - 1) / parts() : 1;
+}
+
 std::int64_t ComputeWork::encoding_bytes(int part) const {
   if (!job_->push_codecs) return 0;
   std::int64_t bytes = 0;

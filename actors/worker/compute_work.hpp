@@ -55,6 +55,7 @@ class ComputeWork final : public IterationWork {
   const std::string& diverged_layer() const override { return diverged_layer_; }
 
   std::vector<int> layers_of(int part) const override;
+  double share_done(int part) const override;
   Blob take_gradient(BlockId block) override;
   double squares() const override { return squares_; }
   const std::vector<Version>& versions() const override {

@@ -22,6 +22,8 @@ class IterationWork : public Work {
   virtual std::vector<int> layers_of(int part) const = 0;
   /// Moves out the gradient of a block of these layers, or the pseudo-gradient.
   virtual Blob take_gradient(BlockId block) = 0;
+  /// The share of the arithmetic that is done after part `part`.
+  virtual double share_done(int part) const { return static_cast<double>(part + 1) / parts(); }
   /// After the last part, if the job clips pushes: the sum of the squares of the completed
   /// gradients. Statistics of batch norm have none.
   virtual double squares() const { return 0; }

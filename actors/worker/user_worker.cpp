@@ -214,6 +214,7 @@ void UserWorker::finish_iteration(UserCall& call, Outbox& out) {
       if (!layers_pushed_[static_cast<std::size_t>(layer)])
         parameters_.push_empty(pushed_.iteration, layer, out);
   const std::int64_t samples = dropped_ ? 0 : pushed_.samples;
+  if (dropped_) count_given_up(pushed_.samples, out);  // the loop has computed all of them
   iterating_ = dropped_ = false;
   report_.samples += static_cast<std::uint64_t>(samples);
   count_iteration(pushed_.iteration, samples, out);

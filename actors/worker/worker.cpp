@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <limits>
 #include <utility>
 
@@ -80,7 +81,7 @@ void Worker::start_iteration(Outbox& out) {
     return finish_iteration(pushed_.iteration, 0, out);
   }
   work_ = work_of(leased, std::move(pulled));
-  gives_up_ = false;
+  given_up_ = false;
   out.compute(work_);
   advance(out);  // a prefetch can start now
 }
@@ -100,8 +101,8 @@ void Worker::on_part(Work& work, int part, Outbox& out) {
   const bool last = part + 1 == work_->parts();
   const Iteration iteration = pushed_.iteration;
   if (dropped_) {
-    if (!std::exchange(gives_up_, true)) {
-      count_given_up(std::int64_t{pushed_.samples} * (part + 1) / work_->parts(), out);
+    if (!std::exchange(given_up_, true)) {
+      count_given_up(std::llround(pushed_.samples * work_->share_done(part)), out);
       work_->cancel();
     }
     if (!last) return;

@@ -39,7 +39,7 @@ class Worker final : public WholeWorker {
   void finish_iteration(Iteration iteration, std::int64_t samples, Outbox& out);
 
   std::shared_ptr<IterationWork> work_;        // of the iteration; null between two
-  bool gives_up_ = false;                      // its push is dropped
+  bool given_up_ = false;                      // counted, and its work cancelled
   std::shared_ptr<LocalOptimizer> optimizer_;  // of local steps; null without
 };
 

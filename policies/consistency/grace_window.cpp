@@ -23,9 +23,13 @@ void GraceWindow::arrived(Duration after) {
 
 std::optional<Instant> GraceWindow::end(Instant opened, Instant quorum) const {
   if (length_) return quorum + *length_;
-  if (arrivals_.size() < kLeastArrivals) return std::nullopt;
-  const Duration usual = median(arrivals_);
-  if (usual == kMissed) return std::nullopt;
+  const Duration usual = arrivals_.size() < kLeastArrivals ? kMissed : median(arrivals_);
+  if (usual == kMissed) {
+    std::vector<Duration> known = arrivals_;
+    std::erase(known, kMissed);
+    if (known.empty()) return std::nullopt;
+    return std::max(quorum, opened + Duration{kPatience * std::ranges::max(known).ns});
+  }
   std::vector<Duration> deviations;
   for (const Duration one : arrivals_) deviations.push_back(std::max(one - usual, usual - one));
   const Duration deviation = median(std::move(deviations));

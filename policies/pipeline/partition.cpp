@@ -100,6 +100,18 @@ class Search {
   const bool within_memory_;
 };
 
+/// The flag with which a spec of too many chunks or stages fits a model of this many pieces.
+std::string remedy_for(Spec spec, int pieces) {
+  const Spec given = spec;
+  spec.chunks = std::max(1, pieces / spec.stages);
+  if (given.chunks > 1 && spec.stages <= pieces && validate(spec))
+    return concat("--chunks ", spec.chunks);
+  spec = given;
+  spec.stages = std::max(1, pieces / spec.chunks);
+  if (spec.chunks <= pieces && validate(spec)) return concat("--stages ", spec.stages);
+  return concat("--schedule 1f1b, and --stages ", std::min(given.stages, pieces));
+}
+
 Status check_problem(const PartitionProblem& problem) {
   if (auto valid = validate(problem.spec); !valid) return valid;
   const auto pieces = static_cast<int>(problem.pieces.size());
@@ -112,18 +124,12 @@ Status check_problem(const PartitionProblem& problem) {
     LW_CHECK(device.speed >= 1 && device.speed <= kMostOfPiece && device.memory_bytes >= 0,
              device.speed, device.memory_bytes);
   if (spec.stages * spec.chunks <= pieces) return {};
-  Spec fewer_chunks = spec, fewer_stages = spec;
-  fewer_chunks.chunks = pieces / spec.stages;
-  fewer_stages.stages = std::max(1, pieces / spec.chunks);
-  const bool some = spec.stages <= pieces && validate(fewer_chunks);
-  if (some || (spec.chunks > 1 && pieces >= spec.chunks && validate(fewer_stages)))
-    return Error{concat("chunks: ", spec.chunks, " on each of ", spec.stages,
-                        " stages are too many for a model that can be split into ", pieces,
-                        pieces == 1 ? " piece" : " pieces", "; give ",
-                        some ? concat("--chunks ", fewer_chunks.chunks)
-                             : concat("--stages ", fewer_stages.stages))};
-  return Error{concat("stages: ", spec.stages, " are too many for a model that can be split into ",
-                      pieces, pieces == 1 ? " piece" : " pieces", "; give --stages ", pieces)};
+  const std::string remedy = remedy_for(spec, pieces);
+  const std::string model = concat(" too many for a model that can be split into ", pieces,
+                                   pieces == 1 ? " piece" : " pieces", "; give ", remedy);
+  if (spec.chunks == 1) return Error{concat("stages: ", spec.stages, " are", model)};
+  return Error{concat("chunks: ", spec.chunks, " on each of ", spec.stages,
+                      spec.stages == 1 ? " stage are" : " stages are", model)};
 }
 
 /// The best split that fits; empty if no split fits.

@@ -341,7 +341,7 @@ Status apply_policies(const Flags& flags, Plan& plan) {
     given.balance = plan.balance = *balance;
   }
   if (flags.delay_policy) given.delay_policy = plan.delay_policy;
-  return check_implied(given, plan.consistency);
+  return check_implied(given, plan);
 }
 
 }  // namespace

@@ -40,7 +40,7 @@ double value_of(const Argument& argument) {
   return std::visit([](const auto* number) { return static_cast<double>(*number); }, argument);
 }
 
-/// False if the setting is a count, and the number is none.
+/// False if the setting is a count, and the number is not a whole one above 0.
 bool set(const Argument& argument, double number) {
   if (auto* const real = std::get_if<double*>(&argument)) {
     **real = number;
@@ -69,8 +69,9 @@ Status set_arguments(Kinds& kind, const std::string& text, const std::string& na
   bool fits = !numbers.empty() && numbers.size() <= arguments.size();
   for (std::size_t i = 0; fits && i < numbers.size(); ++i) fits = set(arguments[i], numbers[i]);
   if (fits) return {};
-  return Error{concat(flag, ": \"", text, "\" is not known; give ", name,
-                      arguments.empty() ? "" : concat(", or numbers as in ", example))};
+  if (arguments.empty()) return Error{concat(flag, ": ", name, " takes no numbers; give ", name)};
+  return Error{
+      concat(flag, ": \"", text, "\" does not have the numbers of ", name, "; give ", example)};
 }
 
 std::string name_in(const std::string& text) {

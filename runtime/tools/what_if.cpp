@@ -144,10 +144,10 @@ Status check(const WhatIfOptions& options, const Plan& plan, const blame::Measur
   if (needs_program(plan) && options.gradients)
     return Error{concat(options.folder, ": the data or layers of ", plan.name,
                         " are part of its program; leave out --gradients")};
-  const auto& consistency = options.consistency ? *options.consistency : plan.consistency;
-  if (options.balance)
-    if (const auto fits = check_implied({.balance = options.balance}, consistency); !fits)
-      return fits;
+  Plan changed = plan;
+  if (options.consistency) changed.consistency = *options.consistency;
+  if (options.balance) changed.balance = *options.balance;
+  if (const auto fits = check_implied({.balance = options.balance}, changed); !fits) return fits;
   const std::size_t workers =
       std::min<std::size_t>(steps.per_sample.size(), options.workers.value_or(plan.workers));
   for (const std::uint32_t worker : options.without_stragglers)
@@ -163,8 +163,9 @@ Expected<std::vector<WhatIf>> what_if(const std::vector<WhatIfOptions>& all) {
   LW_CHECK(!all.empty());
   const std::string& folder = all.front().folder;
   const bool gradients = all.front().gradients;
-  const auto plan = plan_from_file(folder + "/plan.json");
+  auto plan = plan_from_file(folder + "/plan.json");
   if (!plan) return plan.error();
+  plan->balance = with_automatic_settings(*plan).balance;  // also under another policy
   const auto steps = blame::read_measured_steps(folder);
   if (!steps) return steps.error();
   for (const WhatIfOptions& options : all)

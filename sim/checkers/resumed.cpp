@@ -21,7 +21,12 @@ std::int64_t resumed_min_clock(const Job& job) {
 }
 
 std::int64_t resumed_bound(const Job& job) {
-  if (!job.continues_bound()) return job.consistency->first_bound();
+  const auto moves = [](const plan::Consistency& policy) {
+    return std::holds_alternative<plan::Adaptive>(policy) ||
+           std::holds_alternative<plan::Automatic>(policy);
+  };
+  if (!job.resumed || !moves(job.plan.consistency) || !moves(job.resumed->plan.consistency))
+    return job.consistency->first_bound();
   const std::int64_t stored = job.resumed->manifest.scheduler.bound.staleness;
   return std::clamp(stored, job.consistency->bound(), job.consistency->largest_bound());
 }

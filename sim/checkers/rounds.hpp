@@ -13,8 +13,8 @@ namespace leeway::sim {
 
 /// Of each closed round it checks:
 /// - all shards get the same contributors, and the same scale;
-/// - the scaled weights of the contributors' pushes add up to at most 1, and to no less than 1 if
-///   the unscaled ones do not;
+/// - the scaled weights of the contributors' pushes add up to the unscaled ones, or to 1 if these
+///   are more; with batches by speed, to any sum between that and 1;
 /// - a shard applies all buckets of their pushes and no others, and omits only the whole pushes of
 ///   fenced workers;
 /// - it drops no more pushes than the policy allows, and none of a partial iteration;

@@ -97,6 +97,7 @@ pipeline::Spec drawn_spec(Rng& rng, std::uint32_t most) {
     if (is_v && chunks < 2) continue;
     if (is_v) {
       spec.chunks = entry.chunks;
+      // dualpipe_v needs two for each stage.
       spec.micro_batches = static_cast<int>(between(rng, 1, 2 * kMostStages));
     } else if (entry.chunks > 1) {
       spec.chunks = static_cast<int>(between(rng, 1, chunks));

@@ -71,6 +71,20 @@ std::vector<Blob> gradients_of(const Job& job, ComputeWork& work) {
 
 }  // namespace
 
+TEST_CASE("the first part has all operations but the last; a simulator divides them evenly") {
+  for (const bool simulated : {false, true}) {
+    const auto job = worker_job(simulated);
+    const WorkerId id(0);
+    const auto engine = simulated ? nullptr : std::make_shared<ComputeEngine>(job, id);
+    const ComputeWork whole(job, id, engine, whole_task(operations_of(*job, weights_of(job))));
+    REQUIRE(whole.parts() == 3);
+    // Micro-batches of 2, 2 and 3 samples; a backward is two thirds of the arithmetic.
+    const double last = simulated ? 1 : 3.0 / 7 * 2 / 3;
+    for (int part = 0; part < 3; ++part)
+      CHECK(whole.share_done(part) == Approx(1 - last * (2 - part) / 3));
+  }
+}
+
 TEST_CASE("a single work for an iteration gives the bits of one work per operation") {
   const auto job = worker_job();
   const WorkerId id(0);

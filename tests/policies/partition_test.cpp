@@ -367,6 +367,12 @@ TEST_CASE("too many stages or chunks are refused with the nearest number that wo
     CHECK_THAT(refusal(problem),
                Contains("chunks: 2 on each of 3 stages") && Contains("--stages 2"));
   }
+  problem = problem_of({1}, 1);
+  problem.spec = {"zb_v", 1, 8, 2};
+  CHECK(
+      refusal(problem) ==
+      "chunks: 2 on each of 1 stage are too many for a model that can be split into 1 piece; give "
+      "--schedule 1f1b, and --stages 1");
 }
 
 TEST_CASE("an error names the stage that does not fit, and settings that fit") {

@@ -88,11 +88,15 @@ TEST_CASE("settings that --staleness auto replaces are refused") {
   const std::vector<std::vector<std::string>> refused = {{"--balance", "equal"},
                                                          {"--delay-policy", "plain"}};
   for (auto words : refused) {
-    words.insert(words.end(), {"--staleness", "auto"});
+    words.insert(words.end(), {"--staleness", "auto", "--optimizer", "momentum"});
     CHECK_THAT(refusal(words), Contains(words[0]) && Contains("adaptive(0,16)"));
   }
   CHECK(parsed(small(), {"--staleness", "auto", "--balance", "speed", "--no-prefetch", "--plan"})
             .error == "");
+  // Without momentum, auto replaces no delay policy.
+  CHECK(
+      parsed(small(), {"--staleness", "auto", "--delay-policy", "plain", "--no-prefetch", "--plan"})
+          .error == "");
 }
 
 TEST_CASE("the error for an unknown word suggests the nearest flag") {

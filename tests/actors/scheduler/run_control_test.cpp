@@ -18,7 +18,7 @@ TEST_CASE("a run ends when it stops and all members have stopped or are gone") {
   parts.set_running({0, 1});
   parts.roster.enter(WorkerId(2), State::gone);
   parts.run.stop(Reason::interrupted, "interrupted", parts.out);
-  parts.run.stop(Reason::failed, "too late", parts.out);
+  parts.run.stop(Reason::finished, "too late", parts.out);
   CHECK(parts.out.receivers_of<msg::Stop>() == Workers{0, 1});
   parts.roster.enter(WorkerId(0), State::stopped);
   parts.run.finish_if_done(parts.out);
@@ -46,6 +46,19 @@ TEST_CASE("a run that stops or is interrupted ends the grace window of its round
     REQUIRE(ended.size() == (grace ? 1 : 0));
     if (grace) CHECK(ended[0].to == address_of(ShardId(0)));
   }
+}
+
+TEST_CASE("a failure of a run that stops replaces the reason of its end") {
+  SchedulerParts parts(workers_plan(2));
+  parts.set_running({0, 1});
+  parts.run.stop(Reason::finished, "the time limit was reached", parts.out);
+  parts.run.stop_without_checkpoint(Reason::failed, "the loss became NaN", parts.out);
+  for (const std::uint32_t worker : {0u, 1u}) parts.roster.enter(WorkerId(worker), State::stopped);
+  parts.run.finish_if_done(parts.out);
+  const auto ended = parts.out.take<msg::RunEnded>();
+  REQUIRE(ended.size() == 1);
+  CHECK(ended[0].body.reason == Reason::failed);
+  CHECK(ended[0].body.text == "the loss became NaN");
 }
 
 TEST_CASE("a run stops when all samples are trained, but not while a member is fenced") {
