@@ -83,6 +83,15 @@ TEST_CASE("with a worker that is always slow, balance by speed is faster than an
   }
 }
 
+TEST_CASE("a run that stops does not wait for the grace window of its round") {
+  Plan plan = plan_of(quorum(2, 60e3));
+  plan.stragglers = {{.worker = 3, .kind = plan::ConstantFactor{1e5}}};
+  plan.stop = {.seconds = 1};
+  const auto result = run(plan, {.quiet = true});
+  REQUIRE(result.ok());
+  CHECK(result.seconds < 1.1);
+}
+
 TEST_CASE("a worker whose pushes are always dropped gets fewer samples, and contributes") {
   const auto with_balance = [](plan::Balance balance) {
     Plan plan = plan_of(backup(1));
