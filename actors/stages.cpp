@@ -121,10 +121,10 @@ std::vector<WorkerId> Stages::neighbours(WorkerId worker) const {
   std::set<std::uint32_t> stages;
   if (stage > 0) stages.insert(stage - 1);
   if (stage < last) stages.insert(stage + 1);
-  const bool in_a_round =
+  const bool is_round_robin =
       spec_.chunks > 1 && placement_.shape == pipeline::Placement::Shape::round_robin;
-  if (in_a_round && stage == 0) stages.insert(last);
-  if (in_a_round && stage == last) stages.insert(0);
+  if (is_round_robin && stage == 0) stages.insert(last);
+  if (is_round_robin && stage == last) stages.insert(0);
   stages.erase(stage);
   std::vector<WorkerId> workers;
   for (const std::uint32_t other : stages) workers.push_back(this->worker(lead_of(worker), other));

@@ -135,6 +135,12 @@ class Reader {
 
 }  // namespace
 
+std::map<std::int64_t, std::vector<Operation>> operations_by_step(const OperationTrace& trace) {
+  std::map<std::int64_t, std::vector<Operation>> steps;
+  for (const Operation& operation : trace.operations) steps[operation.step].push_back(operation);
+  return steps;
+}
+
 Expected<OperationTrace> read_operations(const std::string& path, std::string_view advice) {
   const auto content = read_unpacked(path, advice);
   if (!content) return content.error();

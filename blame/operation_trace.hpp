@@ -4,6 +4,7 @@
 // The columns are those of the traces of Lin et al., "Understanding Stragglers in Large Model
 // Training Using What-if Analysis", OSDI 2025.
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -33,6 +34,9 @@ struct OperationTrace {
   std::vector<Operation> operations;
   int replicas = 0, stages = 0;
 };
+
+/// The operations of each step, in their order in the trace.
+std::map<std::int64_t, std::vector<Operation>> operations_by_step(const OperationTrace& trace);
 
 /// Reads a CSV file, which may be gzipped, with a header. Required columns, in any order: dp_rank,
 /// stage, step, optype, start_ts, duration, seq_id; others are ignored. The error names file, line

@@ -15,8 +15,6 @@ namespace {
 constexpr double kSlowestShare = 0.03;  // of the ranks, as in the paper
 /// A slowdown below it has no cause worth naming.
 constexpr double kLeastFactor = 1.02;
-/// A share of the loss from which on a cause explains it.
-constexpr double kExplains = 0.5;
 
 double mean(const std::vector<double>& values) {
   double sum = 0;
@@ -36,11 +34,8 @@ class Steps {
  public:
   /// Error: a step cannot be replayed.
   static Expected<Steps> of(const OperationTrace& trace) {
-    std::map<std::int64_t, std::vector<Operation>> by_step;
-    for (const Operation& operation : trace.operations)
-      by_step[operation.step].push_back(operation);
     Steps steps;
-    for (auto& [step, operations] : by_step) {
+    for (auto& [step, operations] : operations_by_step(trace)) {
       auto replay = Replay::of(trace, std::move(operations));
       if (!replay) return replay.error();
       if (const auto plays = replay->play(replay->own_seconds()); !plays) return plays.error();

@@ -13,6 +13,9 @@
 
 namespace leeway::blame {
 
+/// A share of the lost time from which on a cause explains it.
+inline constexpr double kExplains = 0.5;
+
 /// Mean seconds of a step.
 struct Slowdown {
   std::size_t steps = 0;

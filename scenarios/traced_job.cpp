@@ -22,12 +22,6 @@ constexpr double kUnlimited = 1e9;
 
 using Steps = std::map<std::int64_t, std::vector<blame::Operation>>;
 
-Steps steps_of(const blame::OperationTrace& trace) {
-  Steps steps;
-  for (const auto& operation : trace.operations) steps[operation.step].push_back(operation);
-  return steps;
-}
-
 Status add_stages(TracedJob& job, const blame::OperationTrace& trace, const Steps& steps) {
   job.of_stages.resize(job.replicas * job.stages);
   for (const auto& [step, operations] : steps) {
@@ -107,7 +101,7 @@ Expected<TracedJob> read_job(const std::string& path) {
                 .operations = trace->operations.size(),
                 .slowdown = *slowdown,
                 .explanation = explain(*slowdown, *trace)};
-  const Steps steps = steps_of(*trace);
+  const Steps steps = operations_by_step(*trace);
   auto added = add_stages(job, *trace, steps);
   if (added) added = add_replicas(job, *trace, steps);
   if (!added) return in_file(added.error());

@@ -33,8 +33,6 @@ constexpr double kTolerance = 0.03;        // of the slowdown
 constexpr double kNoticed = 0.01;          // saved time from which on a way is faster
 /// The stages that the network can be split into.
 constexpr std::uint32_t kMostStages = 8;
-/// A share of the loss from which on a cause explains it.
-constexpr double kExplains = 0.5;
 const std::vector<double> kRates = {0.003, 0.006, 0.0125, 0.025, 0.05, 0.1};
 
 /// The figures of the authors' tool for a trace of their artifact. The trace has this many
@@ -161,8 +159,8 @@ std::string slowdown_text(const TracedJob& job) {
   text += concat("\n\n", job.explanation, '\n');
   if (!expected) return text;
   const double off = slowdown.factor() / expected->slowdown - 1;
-  const bool same = (slowest >= kExplains) == (expected->of_slowest >= kExplains) &&
-                    (last >= kExplains) == (expected->of_last_stage >= kExplains);
+  const bool same = (slowest >= blame::kExplains) == (expected->of_slowest >= blame::kExplains) &&
+                    (last >= blame::kExplains) == (expected->of_last_stage >= blame::kExplains);
   return concat(text, "The slowdown differs from that of the authors' tool by ",
                 signed_percent(off), std::abs(off) <= kTolerance ? ", within " : ", more than ",
                 percent(kTolerance),

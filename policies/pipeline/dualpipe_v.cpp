@@ -4,6 +4,7 @@
 #include <deque>
 
 #include "core/text.hpp"
+#include "policies/pipeline/flushed.hpp"
 #include "policies/pipeline/v_stage.hpp"
 
 namespace leeway::pipeline {
@@ -16,7 +17,7 @@ constexpr VStage::Step kBackward0{OpKind::backward, 0}, kBackward1{OpKind::backw
 /// The phases of one update, with the backwards for weights in the order of those for inputs.
 class DualStage {
  public:
-  DualStage(const Spec& spec, int version) : phases_(spec, version) {}
+  explicit DualStage(const Spec& spec) : phases_(spec) {}
 
   void repeat(int times, std::initializer_list<VStage::Step> steps) {
     phases_.repeat(times, steps);
@@ -30,16 +31,18 @@ class DualStage {
     phases_.add({OpKind::backward_weights, waiting_.front()});
     waiting_.pop_front();
   }
-  std::vector<Op> update() { return phases_.update(); }
+  const std::vector<Op>& ops() const { return phases_.ops(); }
 
  private:
   VStage phases_;
   std::deque<int> waiting_;  // chunks of the backwards for weights
 };
 
-std::vector<Op> one_update(const Spec& spec, int stage, int version) {
+}  // namespace
+
+std::vector<Op> DualPipeV::stage(const Spec& spec, int stage) const {
   const int here = stage + 1, behind = spec.stages - here;
-  DualStage phases(spec, version);
+  DualStage phases(spec);
   phases.repeat(2 * behind, {kForward0});
   phases.repeat(here, {kForward0, kForward1});
   for (int i = 0; i < behind; ++i) {
@@ -63,10 +66,8 @@ std::vector<Op> one_update(const Spec& spec, int stage, int version) {
     phases.add_inputs(0);
   }
   for (int i = 0; i < here; ++i) phases.add_weights();
-  return phases.update();
+  return flushed(spec, phases.ops());
 }
-
-}  // namespace
 
 Status DualPipeV::allows(const Spec& spec) const {
   if (auto ok = two_chunks(spec); !ok) return ok;
@@ -76,15 +77,6 @@ Status DualPipeV::allows(const Spec& spec) const {
                       spec.micro_batches > 1 ? concat(", or --stages ", spec.micro_batches / 2,
                                                       spec.micro_batches > 3 ? " or fewer" : "")
                                              : "")};
-}
-
-std::vector<Op> DualPipeV::stage(const Spec& spec, int stage) const {
-  std::vector<Op> ops;
-  for (int version = 0; version < spec.updates; ++version) {
-    const auto update = one_update(spec, stage, version);
-    ops.insert(ops.end(), update.begin(), update.end());
-  }
-  return ops;
 }
 
 std::optional<Share> DualPipeV::bubble(const Spec& spec, const OpCosts& costs) const {

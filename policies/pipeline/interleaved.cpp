@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "policies/pipeline/flushed.hpp"
 #include "policies/pipeline/interleaved_order.hpp"
 
 namespace leeway::pipeline {
@@ -24,21 +25,11 @@ Status Interleaved::allows(const Spec& spec) const {
 std::vector<Op> Interleaved::stage(const Spec& spec, int stage) const {
   const int all = spec.micro_batches * spec.chunks, ahead = forwards_ahead(spec, stage);
   std::vector<Op> ops;
-  for (int version = 0; version < spec.updates; ++version) {
-    const int first = version * spec.micro_batches;
-    const auto add = [&](Op op) {
-      op.micro_batch += first;
-      op.version = version;
-      ops.push_back(op);
-    };
-    for (int k = 0; k < all + ahead; ++k) {
-      if (k < all) add(forward_at(spec, k));
-      if (k >= ahead) add(backward_at(spec, k - ahead, OpKind::backward));
-    }
-    for (int chunk = 0; chunk < spec.chunks; ++chunk)
-      ops.push_back({OpKind::update, first + spec.micro_batches - 1, chunk, version + 1});
+  for (int k = 0; k < all + ahead; ++k) {
+    if (k < all) ops.push_back(forward_at(spec, k));
+    if (k >= ahead) ops.push_back(backward_at(spec, k - ahead, OpKind::backward));
   }
-  return ops;
+  return flushed(spec, ops);
 }
 
 std::optional<Share> Interleaved::bubble(const Spec& spec, const OpCosts&) const {

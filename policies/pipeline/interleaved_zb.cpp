@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "policies/pipeline/flushed.hpp"
 #include "policies/pipeline/interleaved_order.hpp"
 
 namespace leeway::pipeline {
@@ -15,22 +16,12 @@ std::vector<Op> InterleavedZb::stage(const Spec& spec, int stage) const {
   const int forwards_ahead =
       std::min(all, (spec.chunks - 1) * group_size(spec) + spec.stages - stage - 1);
   std::vector<Op> ops;
-  for (int version = 0; version < spec.updates; ++version) {
-    const int first = version * spec.micro_batches;
-    const auto add = [&](Op op) {
-      op.micro_batch += first;
-      op.version = version;
-      ops.push_back(op);
-    };
-    for (int k = -forwards_ahead; k < all + stage; ++k) {  // counts the backwards for inputs
-      if (k + forwards_ahead < all) add(forward_at(spec, k + forwards_ahead));
-      if (k >= 0 && k < all) add(backward_at(spec, k, OpKind::backward_input));
-      if (k >= stage) add(backward_at(spec, k - stage, OpKind::backward_weights));
-    }
-    for (int chunk = 0; chunk < spec.chunks; ++chunk)
-      ops.push_back({OpKind::update, first + spec.micro_batches - 1, chunk, version + 1});
+  for (int k = -forwards_ahead; k < all + stage; ++k) {  // counts the backwards for inputs
+    if (k + forwards_ahead < all) ops.push_back(forward_at(spec, k + forwards_ahead));
+    if (k >= 0 && k < all) ops.push_back(backward_at(spec, k, OpKind::backward_input));
+    if (k >= stage) ops.push_back(backward_at(spec, k - stage, OpKind::backward_weights));
   }
-  return ops;
+  return flushed(spec, ops);
 }
 
 std::optional<Share> InterleavedZb::bubble(const Spec& spec, const OpCosts& costs) const {
@@ -38,9 +29,7 @@ std::optional<Share> InterleavedZb::bubble(const Spec& spec, const OpCosts& cost
   const std::int64_t forward = costs.forward, inputs = costs.backward_input;
   const std::int64_t in_later = std::max(inputs, forward + inputs - costs.backward_weights);
   const std::int64_t in_first = std::max(forward, in_later);
-  const std::int64_t idle = (spec.stages - 1) * (in_first + (spec.updates - 1) * in_later);
-  const std::int64_t passes = std::int64_t{spec.chunks} * spec.micro_batches * spec.updates;
-  return Share{idle, passes * costs.of_micro_batch() + idle};
+  return flushed_bubble(spec, costs, in_first, in_later);
 }
 
 int InterleavedZb::peak_activations(const Spec& spec, int) const {

@@ -2,20 +2,18 @@
 
 #include <algorithm>
 
+#include "policies/pipeline/flushed.hpp"
+
 namespace leeway::pipeline {
 
 std::vector<Op> OneForwardOneBackward::stage(const Spec& spec, int stage) const {
   const int ahead = std::min(spec.micro_batches, spec.stages - stage - 1);
   std::vector<Op> ops;
-  for (int version = 0; version < spec.updates; ++version) {
-    const int first = version * spec.micro_batches, end = first + spec.micro_batches;
-    for (int m = first; m < end + ahead; ++m) {
-      if (m < end) ops.push_back({OpKind::forward, m, 0, version});
-      if (m - ahead >= first) ops.push_back({OpKind::backward, m - ahead, 0, version});
-    }
-    ops.push_back({OpKind::update, end - 1, 0, version + 1});
+  for (int m = 0; m < spec.micro_batches + ahead; ++m) {
+    if (m < spec.micro_batches) ops.push_back({OpKind::forward, m});
+    if (m >= ahead) ops.push_back({OpKind::backward, m - ahead});
   }
-  return ops;
+  return flushed(spec, ops);
 }
 
 std::optional<Share> OneForwardOneBackward::bubble(const Spec& spec, const OpCosts&) const {

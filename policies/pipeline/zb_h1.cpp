@@ -2,24 +2,23 @@
 
 #include <algorithm>
 
+#include "policies/pipeline/flushed.hpp"
+
 namespace leeway::pipeline {
 
 std::vector<Op> ZbH1::stage(const Spec& spec, int stage) const {
   const int most_ahead = spec.stages - stage;  // forwards whose backward is still to come
   std::vector<Op> ops;
-  for (int version = 0; version < spec.updates; ++version) {
-    const int first = version * spec.micro_batches, end = first + spec.micro_batches;
-    int forward = first, input = first, weights = first;
-    const auto add = [&](OpKind kind, int& next) { ops.push_back({kind, next++, 0, version}); };
-    while (input < end) {
-      while (forward < end && forward - input < most_ahead) add(OpKind::forward, forward);
-      add(OpKind::backward_input, input);
-      if (input - weights > stage) add(OpKind::backward_weights, weights);
-    }
-    while (weights < end) add(OpKind::backward_weights, weights);
-    ops.push_back({OpKind::update, end - 1, 0, version + 1});
+  const int end = spec.micro_batches;
+  int forward = 0, input = 0, weights = 0;
+  const auto add = [&](OpKind kind, int& next) { ops.push_back({kind, next++}); };
+  while (input < end) {
+    while (forward < end && forward - input < most_ahead) add(OpKind::forward, forward);
+    add(OpKind::backward_input, input);
+    if (input - weights > stage) add(OpKind::backward_weights, weights);
   }
-  return ops;
+  while (weights < end) add(OpKind::backward_weights, weights);
+  return flushed(spec, ops);
 }
 
 std::optional<Share> ZbH1::bubble(const Spec& spec, const OpCosts& costs) const {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "policies/pipeline/flushed.hpp"
 #include "policies/pipeline/v_stage.hpp"
 
 namespace leeway::pipeline {
@@ -20,27 +21,22 @@ int fewest_full(const Spec& spec) {
 }  // namespace
 
 std::vector<Op> ZbV::stage(const Spec& spec, int stage) const {
-  const int behind = spec.stages - stage;  // stages from this one on
+  const int remaining = spec.stages - stage;  // stages from this one on
   const int micro_batches = std::max(spec.micro_batches, fewest_full(spec));
-  std::vector<Op> ops;
-  for (int version = 0; version < spec.updates; ++version) {
-    VStage phases(spec, version);
-    // Forwards, until the first micro-batch is back from the last stage; then in turn with those of
-    // the second chunk, until its first gradient is here.
-    phases.repeat(2 * behind - 1, {kF0});
-    phases.repeat(stage, {kF1, kF0});
-    // The second chunk's backwards, until the first gradient is back from the last stage.
-    phases.repeat(behind, {kF1, kI1, kW1});
-    phases.repeat(micro_batches - spec.stages, {kF0, kI0, kW0, kF1, kI1, kW1});
-    // The previous stages wait for gradients, so those of the weights come last.
-    phases.repeat(stage, {kI0, kI1});
-    phases.repeat(behind, {kI0, kW0});
-    phases.repeat(stage, {kW1});
-    phases.repeat(stage, {kW0});
-    const auto update = phases.update();
-    ops.insert(ops.end(), update.begin(), update.end());
-  }
-  return ops;
+  VStage phases(spec);
+  // Forwards, until the first micro-batch is back from the last stage; then in turn with those of
+  // the second chunk, until its first gradient is here.
+  phases.repeat(2 * remaining - 1, {kF0});
+  phases.repeat(stage, {kF1, kF0});
+  // The second chunk's backwards, until the first gradient is back from the last stage.
+  phases.repeat(remaining, {kF1, kI1, kW1});
+  phases.repeat(micro_batches - spec.stages, {kF0, kI0, kW0, kF1, kI1, kW1});
+  // The previous stages wait for gradients, so those of the weights come last.
+  phases.repeat(stage, {kI0, kI1});
+  phases.repeat(remaining, {kI0, kW0});
+  phases.repeat(stage, {kW1});
+  phases.repeat(stage, {kW0});
+  return flushed(spec, phases.ops());
 }
 
 std::optional<Share> ZbV::bubble(const Spec& spec, const OpCosts& costs) const {
@@ -50,9 +46,7 @@ std::optional<Share> ZbV::bubble(const Spec& spec, const OpCosts& costs) const {
   if (spec.stages > 1 && !known) return std::nullopt;
   const std::int64_t in_first = std::max(inputs, 2 * (inputs - weights));
   const std::int64_t in_later = std::max(inputs - costs.forward, 2 * (inputs - weights));
-  const std::int64_t idle = (spec.stages - 1) * (in_first + (spec.updates - 1) * in_later);
-  const std::int64_t passes = std::int64_t{2} * spec.micro_batches * spec.updates;
-  return Share{idle, passes * costs.of_micro_batch() + idle};
+  return flushed_bubble(spec, costs, in_first, in_later);
 }
 
 int ZbV::peak_activations(const Spec& spec, int stage) const {

@@ -75,7 +75,7 @@ void PipelineChecker::forward(Address actor, Stage& stage, const Computed& compu
     violated({actor}, "forward of micro-batch ", micro_batch, " of iteration ", iteration,
              " through chunk ", chunk, " again");
   if (chunk > 0 && stage_of(chunk - 1) == index_of(actor)) {
-    // The stage has the activation of its own forward, which sends no message.
+    // The previous chunk is on the same stage, which sends itself no message.
     if (!progress.passes.contains({chunk - 1, micro_batch}))
       violated({actor}, "forward of micro-batch ", micro_batch, " of iteration ", iteration,
                " through chunk ", chunk, " before chunk ", chunk - 1);
