@@ -8,6 +8,9 @@ function(leeway_group_sources target)
   endif()
 endfunction()
 
+# The libraries that read values from raw bytes.
+set(LEEWAY_RAW_BYTES core tensor kernels messages datasets checkpoint policies transport)
+
 # leeway_library(NAME SOURCES file... [USES library...] [PRIVATE library...]): one folder's static library, leeway_NAME.
 function(leeway_library name)
   cmake_parse_arguments(arg "" "" "SOURCES;USES;PRIVATE" ${ARGN})
@@ -22,6 +25,9 @@ function(leeway_library name)
   target_compile_features(leeway_${name} PUBLIC cxx_std_20)
   target_link_libraries(leeway_${name} PUBLIC ${arg_USES} PRIVATE ${arg_PRIVATE})
   leeway_group_sources(leeway_${name})
+  if(LEEWAY_SANITIZE MATCHES undefined AND name IN_LIST LEEWAY_RAW_BYTES)
+    target_compile_options(leeway_${name} PRIVATE -fsanitize=alignment)
+  endif()
   set_property(GLOBAL APPEND PROPERTY LEEWAY_LIBRARIES leeway_${name})
 endfunction()
 
