@@ -57,8 +57,8 @@ struct Plan $Cpp.namespace("leeway")
         "\"delay_adaptive(0.1)\" (learning rate times lag at most 0.1), gap_aware, "
         "\"delay_compensated(0.04)\", "
         "\"delay_compensated(2,0.95)\" (adaptive, with this decay of the mean square), "
-        "ordered_momentum, \"delay_threshold(4)\" (compute again at this lag), or with local steps "
-        "\"fed_async(0.6,0.5)\"");
+        "ordered_momentum, \"delay_threshold(4)\" (compute again at this lag), \"fed_buff(4)\" (an "
+        "update of 4 pushes), or with local steps \"fed_async(0.6,0.5)\"");
   workers @8 :UInt32 = 4 $range(Range.workers) $flag("--workers") $help("number of workers");
   shards @9 :UInt32 = 2 $range(least = 1, most = Range.maxShards) $flag("--shards")
     $help("number of shards, which hold the parameters");

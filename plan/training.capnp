@@ -206,6 +206,11 @@ struct DelayPolicy {
         $help("a worker whose weights become too old computes its iteration again, with new ones") {
       limit @10 :Float64 = 4 $range(Range.aboveZero) $help("smallest lag that is too old");
     }
+    fedBuff :group $help("a number of pushes is one update, in which older ones count less") {
+      count @11 :UInt32 = 4 $range(least = 1, most = 1048576) $help("pushes of an update");
+      power @12 :Float64 = 0.5 $range(least = 0, most = 10)
+        $help("power of 1 plus the number of updates since the pull");
+    }
   }
 }
 

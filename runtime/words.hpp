@@ -269,6 +269,10 @@ inline plan::DelayPolicy adaptive_delay_compensated(double lambda = 2, double de
 inline plan::DelayPolicy fed_async(double mixing = 0.6, double power = 0.5) {
   return plan::FedAsync{mixing, power};
 }
+/// An update of this many pushes, each divided by (1 + updates since its pull)^power.
+inline plan::DelayPolicy fed_buff(std::uint32_t count = 4, double power = 0.5) {
+  return plan::FedBuff{count, power};
+}
 /// Weights with this lag are too old: the worker computes its iteration again with newer ones.
 inline plan::DelayPolicy delay_threshold(double limit = 4) {
   return plan::DelayThreshold{limit};

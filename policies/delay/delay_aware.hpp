@@ -18,7 +18,8 @@ class DelayAware final : public Optimizer {
   int streams() const override;
   bool sums_rounds() const override { return optimizer_->sums_rounds(); }
   StateRange state_range(int slot) const override {
-    return slot < optimizer_->slots() ? optimizer_->state_range(slot) : StateRange::not_negative;
+    const int own = slot - optimizer_->slots();
+    return own < 0 ? optimizer_->state_range(slot) : policy_->state_range(own);
   }
   float initial_state(int slot) const override {
     return slot < optimizer_->slots() ? optimizer_->initial_state(slot) : 0;

@@ -10,6 +10,7 @@
 #include "policies/delay/delay_compensated.hpp"
 #include "policies/delay/delay_threshold.hpp"
 #include "policies/delay/fed_async.hpp"
+#include "policies/delay/fed_buff.hpp"
 #include "policies/delay/gap_aware.hpp"
 #include "policies/delay/lag_scaled.hpp"
 #include "policies/delay/ordered_momentum.hpp"
@@ -18,8 +19,15 @@
 namespace leeway {
 namespace {
 
+/// Of one push.
+double push_weight(const Plan& plan) {
+  return plan.optimizer.whole_steps ? 1 : 1.0 / plan.workers;
+}
+
 struct DelayPolicyMaker {
+  const Plan& plan;
   const plan::Optimizer& optimizer;
+  const plan::Momentum* momentum = std::get_if<plan::Momentum>(&optimizer.kind);
   std::unique_ptr<DelayPolicy> operator()(const plan::PlainPush&) const { return nullptr; }
   std::unique_ptr<DelayPolicy> operator()(const plan::LagScaled& spec) const {
     return std::make_unique<LagScaled>(spec);
@@ -37,8 +45,10 @@ struct DelayPolicyMaker {
     return std::make_unique<FedAsync>(spec);
   }
   std::unique_ptr<DelayPolicy> operator()(const plan::OrderedMomentum&) const {
-    const auto* momentum = std::get_if<plan::Momentum>(&optimizer.kind);
     return std::make_unique<OrderedMomentum>(momentum ? momentum->factor : 0);
+  }
+  std::unique_ptr<DelayPolicy> operator()(const plan::FedBuff& spec) const {
+    return std::make_unique<FedBuff>(spec, push_weight(plan), plan.optimizer.whole_steps, momentum);
   }
   std::unique_ptr<DelayPolicy> operator()(const plan::DelayThreshold& spec) const {
     return std::make_unique<DelayThreshold>(spec);
@@ -51,7 +61,7 @@ std::string refusal_of_limit(const Plan& plan, double limit) {
     return "a stage cannot compute an iteration again that other stages have seen; give --stages 1";
   if (!plan.prefetch) return "";
   // The worker's own push comes between a prefetch and its push.
-  const double own = plan.optimizer.whole_steps ? 1 : 1.0 / plan.workers;
+  const double own = push_weight(plan);
   if (limit > own) return "";
   return concat("a worker's own push makes its prefetched weights as old as ", limit,
                 "; give more than ", own, ", or --no-prefetch");
@@ -60,7 +70,7 @@ std::string refusal_of_limit(const Plan& plan, double limit) {
 }  // namespace
 
 std::unique_ptr<DelayPolicy> make_delay_policy(const Plan& plan) {
-  return std::visit(DelayPolicyMaker{shard_optimizer(plan)}, plan.delay_policy);
+  return std::visit(DelayPolicyMaker{plan, shard_optimizer(plan)}, plan.delay_policy);
 }
 
 Status check_delay_policy(const Plan& plan) {
@@ -100,8 +110,9 @@ Status check_delay_policy(const Plan& plan) {
         "--delay-policy plain");
   if (std::holds_alternative<plan::FedAsync>(plan.delay_policy) && !has_local_steps(plan))
     return refused("it mixes models, which local steps make; give --local-steps");
-  if (std::holds_alternative<plan::OrderedMomentum>(plan.delay_policy) &&
-      MomentumCorrection::of(plan))
+  const bool has_velocity = std::holds_alternative<plan::OrderedMomentum>(plan.delay_policy) ||
+                            std::holds_alternative<plan::FedBuff>(plan.delay_policy);
+  if (has_velocity && MomentumCorrection::of(plan))
     return refused(
         "with top_k and random_k the workers keep the velocity; give --compress push=none, or "
         "another --delay-policy");
@@ -110,8 +121,8 @@ Status check_delay_policy(const Plan& plan) {
   if (const auto why = policy->refusal(optimizer); !why.empty()) return refused(why, outer);
   if (plan.optimizer.eight_bit_state && policy->slots() > 0)
     return refused(
-        "its running mean would not fall in 8 bits; leave out --eight-bit-state, or give another "
-        "--delay-policy");
+        "its own state needs 32 bits, in which small changes add up; leave out --eight-bit-state, "
+        "or give another --delay-policy");
   return {};
 }
 

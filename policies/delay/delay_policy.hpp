@@ -32,8 +32,9 @@ class DelayPolicy {
   virtual std::optional<double> lag_limit() const { return std::nullopt; }
   /// Whether a correction compares the present weights with those of the pull.
   virtual bool compares_weights() const { return false; }
-  /// Number of the policy's state arrays, which follow those of the optimizer. Never negative.
+  /// Number of the policy's state arrays, which follow those of the optimizer, and their values.
   virtual int slots() const { return 0; }
+  virtual StateRange state_range(int /*slot*/) const { return StateRange::not_negative; }
 
   /// The factor of a push's step. An optimizer with a velocity applies it to the gradient, because
   /// its rate would slow down earlier gradients too; others apply it to the rate.

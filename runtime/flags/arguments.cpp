@@ -2,6 +2,7 @@
 
 #include <charconv>
 #include <cmath>
+#include <limits>
 
 namespace leeway {
 
@@ -21,6 +22,13 @@ std::vector<double> arguments_of(std::string_view text, std::string_view name) {
     if (text.front() != ',') return {};
     text.remove_prefix(1);
   }
+}
+
+std::optional<std::uint32_t> as_count(double number) {
+  const bool counts = number >= 1 && number <= std::numeric_limits<std::uint32_t>::max() &&
+                      number == std::floor(number);
+  if (!counts) return std::nullopt;
+  return static_cast<std::uint32_t>(number);
 }
 
 }  // namespace leeway

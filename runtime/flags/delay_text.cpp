@@ -21,6 +21,7 @@ std::optional<plan::DelayPolicy> without_arguments(std::string_view name) {
   if (name == "ordered_momentum") return ordered_momentum();
   if (name == "fed_async") return fed_async();
   if (name == "delay_threshold") return delay_threshold();
+  if (name == "fed_buff") return fed_buff();
   return std::nullopt;
 }
 
@@ -31,6 +32,10 @@ std::optional<plan::DelayPolicy> with_arguments(std::string_view text) {
   if (const auto one = arguments_of(text, "gap_aware"); one.size() == 1) return gap_aware(one[0]);
   if (const auto one = arguments_of(text, "delay_threshold"); one.size() == 1)
     return delay_threshold(one[0]);
+  const auto buffered = arguments_of(text, "fed_buff");
+  const auto count = buffered.empty() ? std::nullopt : as_count(buffered[0]);
+  if (count && buffered.size() == 1) return fed_buff(*count);
+  if (count && buffered.size() == 2) return fed_buff(*count, buffered[1]);
   const auto mixed = arguments_of(text, "fed_async");
   if (mixed.size() == 1) return fed_async(mixed[0]);
   if (mixed.size() == 2) return fed_async(mixed[0], mixed[1]);
@@ -49,7 +54,7 @@ Expected<plan::DelayPolicy> parse_delay_policy(const std::string& text) {
   return Error{concat("--delay-policy: \"", text,
                       "\" is not known; give plain, lag_scaled(1), delay_adaptive(0.1), gap_aware, "
                       "delay_compensated(0.04), delay_compensated(2,0.95), ordered_momentum, "
-                      "delay_threshold(4) or fed_async(0.6,0.5)")};
+                      "delay_threshold(4), fed_buff(4) or fed_async(0.6,0.5)")};
 }
 
 std::string text_of(const plan::DelayPolicy& policy) {
@@ -73,6 +78,9 @@ std::string text_of(const plan::DelayPolicy& policy) {
     std::string operator()(const plan::OrderedMomentum&) const { return ""; }
     std::string operator()(const plan::DelayThreshold& spec) const {
       return concat('(', spec.limit, ')');
+    }
+    std::string operator()(const plan::FedBuff& spec) const {
+      return concat('(', spec.count, ',', spec.power, ')');
     }
   };
   return plan::choices("delay_policy")[policy.index()] + std::visit(Text{}, policy);

@@ -1,9 +1,7 @@
 #include "runtime/flags/optimizer_text.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
-#include <limits>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -46,10 +44,9 @@ bool set(const Argument& argument, double number) {
     **real = number;
     return true;
   }
-  const bool counts = number >= 1 && number <= std::numeric_limits<std::uint32_t>::max() &&
-                      number == std::floor(number);
-  if (counts) *std::get<std::uint32_t*>(argument) = static_cast<std::uint32_t>(number);
-  return counts;
+  const auto count = as_count(number);
+  if (count) *std::get<std::uint32_t*>(argument) = *count;
+  return count.has_value();
 }
 
 std::string in_brackets(const std::vector<Argument>& arguments) {

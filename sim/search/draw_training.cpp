@@ -106,7 +106,7 @@ void delay_policy(Plan& plan) {
   const plan::DelayPolicy policies[] = {
       plan::LagScaled{},        plan::DelayAdaptive{},           plan::GapAware{},
       plan::DelayCompensated{}, plan::DelayCompensated{2, true}, plan::OrderedMomentum{},
-      plan::FedAsync{},         plan::DelayThreshold{2}};
+      plan::FedAsync{},         plan::DelayThreshold{2},         plan::FedBuff{3}};
   const bool whole_steps = rng.one_in(4);
   if (!with(policies[rng.below(std::size(policies))], whole_steps) &&
       !with(plan::LagScaled{}, whole_steps))

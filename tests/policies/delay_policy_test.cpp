@@ -17,8 +17,11 @@ namespace {
 
 constexpr double kFullRate = 0.1;
 
+constexpr std::uint32_t kWorkers = 4;
+
 Plan delayed_plan(plan::DelayPolicy policy, plan::OptimizerKind kind) {
   Plan plan;
+  plan.workers = kWorkers;
   plan.consistency = plan::Asp{};
   plan.optimizer = {.learning_rate = kFullRate, .kind = kind};
   plan.delay_policy = policy;
@@ -203,6 +206,54 @@ TEST_CASE("fed_async mixes the model of a worker into the shard's", "[delay]") {
   CHECK(check_delay_policy(plan).error().text.find("give average") != std::string::npos);
 }
 
+TEST_CASE("fed_buff updates once in K pushes, by their sum", "[delay]") {
+  rc::prop("fed_buff", [] {
+    const auto count = *rc::gen::inRange<std::uint32_t>(1, 9);
+    const double power = *rc::gen::element(0.0, 0.5, 2.0);
+    const bool whole = *rc::gen::arbitrary<bool>();
+    const double beta = *rc::gen::element(0.0, 0.9);
+    Plan plan = delayed_plan(
+        plan::FedBuff{count, power},
+        beta > 0 ? plan::OptimizerKind(plan::Momentum{beta}) : plan::OptimizerKind(plan::Sgd{}));
+    plan.optimizer.whole_steps = whole;
+    plan.optimizer.weight_decay = *rc::gen::element(0.0, 0.01);
+    RC_ASSERT(bool(check_delay_policy(plan)));
+    const double weight = whole ? 1 : 1.0 / kWorkers;
+    const double step = whole ? 1 : count * weight;  // weight of an update
+    Weights weights(plan, 1);
+    double w = 0.5, m = 0, buffer = 0;
+    for (std::uint32_t push = 0; push < 30; ++push) {
+      const auto pushes_since_pull = *rc::gen::inRange<std::uint32_t>(0, push + 1);
+      const std::uint32_t updates = push / count - (push - pushes_since_pull) / count;
+      const float g = drawn_floats(1)[0];
+      weights.push({g}, {0}, pushes_since_pull * weight, weight);
+      buffer += std::pow(1 + updates, -power) *
+                (static_cast<double>(g) + plan.optimizer.weight_decay * w);
+      if ((push + 1) % count == 0) {
+        const double gain = beta > 0 ? (1 - std::pow(beta, step)) / (1 - beta) : 1;
+        m = std::pow(beta, step) * m + gain * buffer / count;
+        w -= kFullRate * step * m;
+        buffer = 0;
+      }
+      RC_ASSERT(std::abs(static_cast<double>(weights.values()[0]) - w) < 1e-4 * (1 + std::abs(w)));
+    }
+  });
+}
+
+TEST_CASE("a full buffer of pushes without a lag is a round of bsp", "[delay]") {
+  for (const plan::OptimizerKind& kind :
+       {plan::OptimizerKind(plan::Sgd{}), plan::OptimizerKind(plan::Momentum{})}) {
+    Weights buffered(delayed_plan(plan::FedBuff{kWorkers, 0.5}, kind), 1),
+        rounds(delayed_plan(plan::PlainPush{}, kind), 1);
+    for (int round = 0; round < 5; ++round) {
+      for (std::uint32_t push = 0; push < kWorkers; ++push)
+        buffered.push({static_cast<float>(round + push)}, {0}, push * 0.25, 0.25);
+      rounds.push({static_cast<float>(round) + 1.5f}, {0}, 0);
+      CHECK(std::abs(buffered.values()[0] - rounds.values()[0]) < 1e-5f);
+    }
+  }
+}
+
 TEST_CASE("a larger lag never makes a push count more", "[delay]") {
   for (const plan::DelayPolicy& policy :
        {plan::DelayPolicy(plan::LagScaled{1}), plan::DelayPolicy(plan::DelayAdaptive{0.05}),
@@ -298,9 +349,15 @@ TEST_CASE("combinations without sense are refused with the reason", "[delay]") {
   Plan sparse = delayed_plan(plan::OrderedMomentum{}, plan::Momentum{});
   sparse.compress.push = plan::TopK{0.1};
   CHECK(refusal(sparse).find("workers keep the velocity") != std::string::npos);
+  sparse.delay_policy = plan::FedBuff{};
+  CHECK(refusal(sparse).find("workers keep the velocity") != std::string::npos);
   Plan packed = delayed_plan(plan::GapAware{}, plan::Sgd{});
   packed.optimizer.eight_bit_state = true;
-  CHECK(refusal(packed).find("would not fall in 8 bits") != std::string::npos);
+  CHECK(refusal(packed).find("its own state needs 32 bits") != std::string::npos);
+  CHECK(refusal(delayed_plan(plan::FedBuff{}, plan::Adam{})).find("sgd or momentum") !=
+        std::string::npos);
+  CHECK(refusal(delayed_plan(plan::FedBuff{}, plan::Momentum{.dampening = 0.5}))
+            .find("without dampening") != std::string::npos);
   packed.delay_policy = plan::LagScaled{};
   CHECK(refusal(packed).empty());
   Plan limited = delayed_plan(plan::DelayThreshold{1}, plan::Muon{});
