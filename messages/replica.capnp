@@ -83,10 +83,11 @@ struct Seed $blobs(all = "blobs") {
   timers @5 :List(Timer) $limit("kMaxTimers");  # that have not rung
   watched @6 :List(Common.Actor) $limit("kMaxActors");
   state @7 :Data $type(name = "Message");
+  now @8 :Int64 $count;  # the role's time, in ns
 
   struct Timer {
     token @0 :UInt64;
-    delayNs @1 :Int64 $type(Common.duration);
+    delayNs @1 :Int64 $type(Common.duration);  # until it is due, from `now`
   }
 }
 

@@ -54,7 +54,7 @@ Replica::Replica(std::shared_ptr<ReplicatedRole> role, ReplicaPair pair, Standin
 
 template <class Fill, class Call>
 void Replica::handle(Fill fill, Call call, Outbox& out) {
-  const Instant now = out.now() + ahead_.value_or(Duration{});  // the same for both replicas
+  const Instant now = role_time(out);  // the same for both replicas
   ++position_;
   outbox_.enter(position_, now, out);
   if (standing_ == Standing::primary || seeded_) {
@@ -215,7 +215,7 @@ void Replica::seed_if_quiet(Outbox& out) {
                  .position = position_,
                  .state = without_blobs(state),
                  .blobs = {state.blobs().begin(), state.blobs().end()}};
-  outbox_.save(seed);
+  outbox_.save(role_time(out), seed);
   seeded_ = true;
   ahead_of_seed_ = 0;
   kept_.emplace_back(position_, encode({.body = std::move(seed)}));
@@ -258,6 +258,7 @@ void Replica::plant(const msg::Seed& seed, Outbox& out) {
   if (const Status status = role_->restore(state); !status)
     throw std::runtime_error(concat("the state of ", pair_.primary, ": ", status.error().text));
   outbox_.restore(seed);
+  compare_clocks(Instant{seed.now}, out);
   standing_ = Standing::standby;
   configuration_ = seed.configuration;
   position_ = received_ = seed.position;
@@ -271,11 +272,15 @@ void Replica::relayed(msg::Relay& relay, Outbox& out) {
   if (relay.configuration != configuration_ || promotion_) return;
   if (relay.position != received_ + 1) return acknowledge(true, out);
   ++received_;
-  // The relay that arrived fastest is the most accurate.
-  const Duration ahead = Instant{relay.now} - out.now();
-  ahead_ = std::max(ahead_.value_or(ahead), ahead);
+  compare_clocks(Instant{relay.now}, out);
   inputs_.push_back(std::move(relay));
   follow(out);
+}
+
+void Replica::compare_clocks(Instant of_primary, Outbox& out) {
+  // The message that arrived fastest is the most accurate.
+  const Duration ahead = of_primary - out.now();
+  ahead_ = std::max(ahead_.value_or(ahead), ahead);
 }
 
 void Replica::acknowledge(bool again, Outbox& out) {
@@ -361,7 +366,7 @@ void Replica::take_over(Outbox& out) {
   configuration_ = *std::exchange(promotion_, std::nullopt);
   standing_ = Standing::alone;
   out.take_over(pair_.primary);
-  outbox_.take_over(out);
+  outbox_.take_over(role_time(out), out);
   if (position_ == 0) on_start(out);
   // Parts that were computed here before the primary reported its own.
   for (const std::uint64_t number : outbox_.ahead())

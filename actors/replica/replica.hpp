@@ -89,6 +89,8 @@ class Replica final : public Role {
 
   // As standby.
   void relayed(msg::Relay& relay, Outbox& out);
+  /// The primary has sent a message at this time of the role.
+  void compare_clocks(Instant of_primary, Outbox& out);
   void acknowledge(bool again, Outbox& out);
   /// Lets the role handle the inputs whose works have been computed here.
   void follow(Outbox& out);
@@ -98,6 +100,7 @@ class Replica final : public Role {
   void plant(const msg::Seed& seed, Outbox& out);
 
   void obey(const msg::Replicate& order, Outbox& out);
+  Instant role_time(const Outbox& out) const { return out.now() + ahead_.value_or(Duration{}); }
   void set_gauge();
   void confirm(Outbox& out);
 

@@ -54,11 +54,11 @@ void RoleOutbox::were_recorded(std::uint64_t number) {
   for (; recorded_ < number && !outputs_.empty(); outputs_.pop_front()) ++recorded_;
 }
 
-void RoleOutbox::take_over(Outbox& host) {
+void RoleOutbox::take_over(Instant now, Outbox& host) {
   host_ = &host;
   set_mode(Mode::direct);
   for (const Address actor : watched_) host.watch(actor);
-  for (const auto& [token, delay] : timers_) host.after(delay, token);
+  for (const auto& [token, due] : timers_) host.after(std::max(due - now, Duration{}), token);
   for (Running& running : running_)
     if (!std::exchange(running.handed, true)) host.compute(running.work);
 }
@@ -93,12 +93,14 @@ void RoleOutbox::emit(const Event& event) {
 
 // ---- seeds ----
 
-void RoleOutbox::save(msg::Seed& seed) const {
+void RoleOutbox::save(Instant now, msg::Seed& seed) const {
   LW_CHECK(is_idle());
   seed.recorded = recorded_;
   seed.digest = digest_;
   seed.works = works_;
-  for (const auto& [token, delay] : timers_) seed.timers.push_back({token, delay});
+  seed.now = now.ns;
+  for (const auto& [token, due] : timers_)
+    seed.timers.push_back({token, std::max(due - now, Duration{})});
   seed.watched.assign(watched_.begin(), watched_.end());
 }
 
@@ -107,7 +109,8 @@ void RoleOutbox::restore(const msg::Seed& seed) {
   digest_ = seed.digest;
   works_ = seed.works;
   timers_.clear();
-  for (const auto& timer : seed.timers) timers_.emplace_back(timer.token, timer.delay);
+  now_ = Instant{seed.now};
+  for (const auto& timer : seed.timers) timers_.emplace_back(timer.token, now_ + timer.delay);
   watched_ = {seed.watched.begin(), seed.watched.end()};
 }
 
@@ -153,12 +156,12 @@ void RoleOutbox::compute(std::shared_ptr<Work> work) {
 // ---- timers and watches ----
 
 void RoleOutbox::rang(TimerToken token) {
-  const auto found = std::ranges::find(timers_, token, &std::pair<TimerToken, Duration>::first);
+  const auto found = std::ranges::find(timers_, token, &std::pair<TimerToken, Instant>::first);
   if (found != timers_.end()) timers_.erase(found);
 }
 
 void RoleOutbox::after(Duration delay, TimerToken token) {
-  timers_.emplace_back(token, delay);
+  timers_.emplace_back(token, now_ + delay);
   if (mode_ != Mode::silent) host_->after(delay, token);
 }
 

@@ -47,9 +47,9 @@ class RoleOutbox final : public Outbox {
   std::uint64_t recorded() const { return recorded_; }
   /// While silent: the primary has reported this number of records.
   void were_recorded(std::uint64_t number);
-  /// Ends the silence: reports the records that the primary may not have reported, arms the timers
-  /// and hands out the works that only a primary runs. Their number continues the primary's.
-  void take_over(Outbox& host);
+  /// Ends the silence at the time `now`: reports the records that the primary may not have reported,
+  /// arms the timers for the rest of their time and hands out the works that only a primary runs.
+  void take_over(Instant now, Outbox& host);
 
   // ---- works ----
 
@@ -75,8 +75,8 @@ class RoleOutbox final : public Outbox {
 
   /// Whether no work is under way.
   bool is_idle() const { return running_.empty(); }
-  /// Fills in what a seed holds of this outbox. Requires is_idle().
-  void save(msg::Seed& seed) const;
+  /// Fills in what a seed holds of this outbox at the time `now`. Requires is_idle().
+  void save(Instant now, msg::Seed& seed) const;
   /// Continues from there, as a silent outbox.
   void restore(const msg::Seed& seed);
 
@@ -116,8 +116,8 @@ class RoleOutbox final : public Outbox {
   std::uint64_t digest_ = 0;
   std::uint64_t recorded_ = 0;
   std::uint64_t works_ = 0;
-  std::vector<Running> running_;                         // few
-  std::vector<std::pair<TimerToken, Duration>> timers_;  // that have not rung
+  std::vector<Running> running_;                        // few
+  std::vector<std::pair<TimerToken, Instant>> timers_;  // that have not rung, and when they are due
   std::set<Address> watched_;
 };
 

@@ -72,6 +72,7 @@ struct Side final : private Outbox {
     get(kScheduler, encode({.body = msg::Replicate{configuration, standing}}));
   }
   void link(Address peer) { replica.on_link(peer, *this); }
+  void pass(Duration time) { clock_ += time.ns; }
   void ring(TimerToken token) { replica.on_timer(token, *this); }
   void compute_all() {
     for (const auto& work : std::exchange(works, {})) {
@@ -104,6 +105,7 @@ struct Side final : private Outbox {
   std::vector<std::pair<Address, Message>> sent;
   std::vector<std::shared_ptr<Work>> works;
   std::vector<TimerToken> timers;
+  std::vector<Duration> delays;  // of the timers
   std::size_t events = 0;
   std::optional<Address> took_over;
 
@@ -111,7 +113,10 @@ struct Side final : private Outbox {
   Instant now() const override { return {++clock_}; }
   Rng& random() override { return rng_; }
   void send(Address to, Message message) override { sent.emplace_back(to, std::move(message)); }
-  void after(Duration, TimerToken token) override { timers.push_back(token); }
+  void after(Duration delay, TimerToken token) override {
+    timers.push_back(token);
+    delays.push_back(delay);
+  }
   void compute(std::shared_ptr<Work> work) override { works.push_back(std::move(work)); }
   void watch(Address) override {}
   void emit(const Event&) override { ++events; }
@@ -220,6 +225,33 @@ TEST_CASE("time goes on when a standby takes over whose host's clock began at an
     CHECK(standby.role->pulled_at() > last);
     CHECK(standby.role->pulled_at() - last < seconds(1));
   }
+}
+
+TEST_CASE("a standby that takes over arms a timer for the rest of its time") {
+  for (const bool seeded : {false, true}) {
+    Side primary(seeded ? Replica::Standing::alone : Replica::Standing::primary);
+    Side standby(seeded ? Replica::Standing::empty : Replica::Standing::standby, 2);
+    primary.start();  // a timer of 1 s
+    primary.pass(milliseconds(300));
+    if (seeded)
+      primary.order(2, msg::Replicate::Standing::seeding);
+    else
+      primary.pull(0);
+    exchange(primary, standby);
+    standby.pass(milliseconds(100));
+    standby.order(3, msg::Replicate::Standing::promoted);
+    REQUIRE(standby.timers.back() == 7);
+    CHECK(std::abs(standby.delays.back().ns - milliseconds(600).ns) < milliseconds(1).ns);
+  }
+}
+
+TEST_CASE("a standby that was given a late timer arms it at once") {
+  Side primary(Replica::Standing::primary), standby(Replica::Standing::standby);
+  primary.start();
+  exchange(primary, standby);
+  standby.pass(seconds(5));
+  standby.order(2, msg::Replicate::Standing::promoted);
+  CHECK(standby.delays == std::vector<Duration>{Duration{}});
 }
 
 TEST_CASE("a standby that has taken over accepts nothing from the earlier primary") {
