@@ -63,7 +63,7 @@ class Stages {
   }
 
   /// The stages of the same pipeline that exchange messages with this one: the previous and the
-  /// next; with several chunks in a round also the first and the last with each other.
+  /// next; with several chunks in round robin also the first and the last with each other.
   std::vector<WorkerId> neighbours(WorkerId worker) const;
 
   /// For messages: "worker 5", or "pipeline 1 stage 2 (worker 6)".

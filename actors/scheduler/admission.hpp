@@ -1,6 +1,6 @@
 #pragma once
-// Admission: takes members into the run, from their Join to their Start (docs/staleness.md, "Who
-// takes part").
+// Admission: takes members into the run, from their Join to their Start (docs/staleness.md,
+// "Membership").
 #include <memory>
 #include <set>
 

@@ -1,6 +1,6 @@
 #pragma once
 // Departures: members that become idle, leave on request, stop with the run, or are evicted
-// (docs/staleness.md, "Who takes part").
+// (docs/staleness.md, "Membership").
 #include <memory>
 
 #include "actors/scheduler/bound_control.hpp"

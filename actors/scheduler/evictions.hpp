@@ -1,6 +1,6 @@
 #pragma once
 // Evictions: fences members that have ended, and collects the pushes that the shards have of them
-// (docs/staleness.md, "Who takes part").
+// (docs/staleness.md, "Membership").
 #include <memory>
 #include <optional>
 #include <string>
