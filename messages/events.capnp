@@ -219,7 +219,7 @@ struct GradientEncoded {
   magnitude @5 :Float64;  # sum of the absolute values that were given and encoded
 }
 
-struct Event $Cpp.namespace("leeway") $Cpp.declarable
+struct Event $Cpp.namespace("leeway")
     $Cpp.method("template <class T> const T* as() const { return std::get_if<T>(this); }") {
   # `as`: null if it is another event.
   union {

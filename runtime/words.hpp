@@ -139,7 +139,7 @@ inline const NamedOptimizer kOptimizers[] = {
     {"delayed_nesterov", delayed_nesterov(0.1)},
     {"muon", muon()},
 };
-static_assert(std::size(kOptimizers) + 1 == std::variant_size_v<plan::OptimizerKind>,
+static_assert(std::size(kOptimizers) + 1 == std::variant_size_v<plan::OptimizerKind::variant>,
               "all but updaters, whose names the program decides");
 
 inline plan::LrSchedule constant(double warmup_epochs = 0) {

@@ -48,8 +48,6 @@ annotation constant(field) :Text;
 # Always has the value of this C++ constant; not a member.
 annotation optional(struct) :Void;
 # A union of a Void and another arm is a std::optional of the other arm.
-annotation declarable(struct) :Void;
-# A struct that is only a union derives from the std::variant, so that headers can declare it.
 annotation method(struct) :Text;
 # Declaration of a hand-written member function.
 annotation ordered(struct) :Void;

@@ -79,24 +79,28 @@ class HeaderEmitter {
     enter(field.type.name);
     const std::string name = within(space_, field.type.name);
     code_.comment("/// ", field.comment);
-    if (!body) return declare_variant(concat("using ", name, " = "), *field.type.choice, ";");
-    declare_body(name, *field.type.choice);
+    declare(*field.type.choice, name, {}, "");
+    if (!body) return;
     code_.line("/// The name in words, for errors and logs.");
     declare_name_of("const " + name + '&');
   }
-  /// The union of a message's kinds derives from the variant. The source file defines its copies,
-  /// moves and comparison, because each is code for dozens of arms.
-  void declare_body(const std::string& name, const Union& choice) {
-    declare_variant(concat("struct ", name, " : "), choice, " {");
-    code_.line("  using variant::variant;");
-    code_.line("  ", name, "();");
-    code_.line("  ", name, "(const ", name, "&);");
-    code_.line("  ", name, '(', name, "&&) noexcept;");
-    code_.line("  ", name, "& operator=(const ", name, "&);");
-    code_.line("  ", name, "& operator=(", name, "&&) noexcept;");
-    code_.line("  ~", name, "();");
-    code_.line("  bool operator==(const ", name, "& other) const;");
-    code_.line("};");
+  void declare(const Union& in, const std::string& name, const std::vector<std::string>& methods,
+               const std::string& indent) {
+    if (!in.is_declared())
+      return declare_variant(concat(indent, "using ", name, " = "), in, ";");
+    declare_variant(concat(indent, "struct ", name, " : "), in, " {");
+    const auto member = [&](const auto&... text) { code_.line(indent, "  ", text...); };
+    member(name, "();");
+    for (const Arm& arm : in.arms)
+      if (!arm.absent) member(name, '(', within(space_, arm.type.name), " arm);");
+    member(name, "(const ", name, "&);");
+    member(name, '(', name, "&&) noexcept;");
+    member(name, "& operator=(const ", name, "&);");
+    member(name, "& operator=(", name, "&&) noexcept;");
+    member('~', name, "();");
+    member("bool operator==(const ", name, "& other) const;");
+    for (const std::string& method : methods) member(method);
+    code_.line(indent, "};");
   }
 
   void top(const Struct& in) {
@@ -117,16 +121,7 @@ class HeaderEmitter {
   void structure(const Struct& in, const std::string& indent) {
     const std::string name = in.name.substr(in.name.rfind(':') + 1);
     code_.comment(indent + "/// ", in.comment);
-    if (in.only_choice) {
-      const Union& choice = *in.fields.front().type.choice;
-      if (!in.recursive && !in.declarable)
-        return declare_variant(concat(indent, "using ", name, " = "), choice, ";");
-      declare_variant(concat(indent, "struct ", name, " : "), choice, " {");
-      code_.line(indent, "  using variant::variant;");
-      for (const std::string& method : in.methods) code_.line(indent, "  ", method);
-      code_.line(indent, "};");
-      return;
-    }
+    if (in.only_choice) return declare(*in.fields.front().type.choice, name, in.methods, indent);
     code_.line(indent, "struct ", name, " {");
     for (const Enum& one : in.enums) declare(one, indent + "  ");
     for (const Struct* inner : in.inner) structure(*inner, indent + "  ");

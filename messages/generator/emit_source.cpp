@@ -40,6 +40,9 @@ class SourceEmitter {
     for_each_struct(file_, [&](const Struct& in) { print(in); });
     for (const Struct* one : file_.structs)
       for_each_union(*one, [&](const Union& choice) { names(choice, *one); });
+    for_each_struct(file_, [&](const Struct& in) {
+      for_each_union(in, [&](const Union& choice) { define(choice); });
+    });
     for (const Struct* one : file_.structs)
       if (!one->decode.empty()) root(*one);
     return std::move(code_).finish();
@@ -70,23 +73,31 @@ class SourceEmitter {
     code_.line("};");
     code_.line("std::string_view name_of(const ", name, "& value) {");
     code_.line("  return k", name, "Names[value.index()];\n}");
-    if (!holder.decode.empty()) define_body(name);
   }
 
   /// The members that the header only declares.
-  void define_body(const std::string& name) {
-    const auto defaulted = [&](const char* result, const auto&... rest) {
-      code_.line(result, name, "::", rest..., " = default;");
+  void define(const Union& in) {
+    if (!in.is_declared()) return;
+    const std::string space = namespace_of(in.name), scope = within(space, in.name);
+    const std::string name = scope.substr(scope.rfind(':') + 1);
+    code_.enter(space);
+    const auto defaulted = [&](const std::string& result, const auto&... rest) {
+      code_.line(result, scope, "::", rest..., " = default;");
     };
-    const std::string assigns = name + "& ";
+    const std::string assigns = scope + "& ";
     code_.line();
     defaulted("", name, "()");
+    int index = 0;
+    for (const Arm& arm : in.arms)
+      if (!arm.absent)
+        code_.line(scope, "::", name, '(', within(space, arm.type.name),
+                   " arm) : variant(std::in_place_index<", index++, ">, std::move(arm)) {}");
     defaulted("", name, "(const ", name, "&)");
     defaulted("", name, '(', name, "&&) noexcept");
-    defaulted(assigns.c_str(), "operator=(const ", name, "&)");
-    defaulted(assigns.c_str(), "operator=(", name, "&&) noexcept");
+    defaulted(assigns, "operator=(const ", name, "&)");
+    defaulted(assigns, "operator=(", name, "&&) noexcept");
     defaulted("", '~', name, "()");
-    code_.line("bool ", name, "::operator==(const ", name, "& other) const {");
+    code_.line("bool ", scope, "::operator==(const ", name, "& other) const {");
     code_.line(
         "  return static_cast<const variant&>(*this) == static_cast<const variant&>(other);");
     code_.line("}");

@@ -2,6 +2,7 @@
 // Model: the contents of one schema file for the emitters, as plain values with C++ names.
 //
 // Names of types are relative to namespace leeway: "msg::Pull".
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <vector>
@@ -66,6 +67,14 @@ struct Union {
   std::vector<Arm> arms;
   bool blobs = false;
   bool optional = false;  // a std::optional of the arm that is not absent
+  /// Whether its arms are structs. It then derives from the std::variant, and its source file
+  /// defines construction, copies, moves and comparison, which each user would compile again for
+  /// all arms.
+  bool is_declared() const {
+    return !optional && std::ranges::all_of(arms, [](const Arm& arm) {
+      return arm.absent || arm.type.structure != nullptr;
+    });
+  }
 };
 
 struct Enum {
@@ -84,8 +93,7 @@ struct Struct {
   std::vector<std::string> blob_members;  // blobs that no field names, by index
   std::string all_blobs;                  // one member for all of them
   std::string decode, kind;  // of a root: the function that decodes it, what errors call it
-  bool only_choice = false;  // it is a std::variant
-  bool declarable = false;   // it derives from the std::variant
+  bool only_choice = false;  // it is a union
   bool recursive = false;    // it holds itself, in lists
   bool checked = false;
   bool ordered = false;

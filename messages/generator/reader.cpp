@@ -20,7 +20,6 @@ Struct* ModelReader::struct_of(Id id, const std::string& name) {
 void ModelReader::read_annotations(Struct& out, Annotations in) {
   out.checked = names_.has(in, "checked");
   out.ordered = names_.has(in, "ordered");
-  out.declarable = names_.has(in, "declarable");
   out.methods = names_.texts(in, "method");
   if (const auto blobs = names_.annotation(in, "blobs")) {
     const auto value = blobs->getStruct().getAs<schema::Blobs>();

@@ -91,7 +91,7 @@ TEST_CASE("a text keeps all of its bytes, also after a zero byte") {
 TEST_CASE("each kind of body has a unique name, in the order of the envelope") {
   std::set<std::string_view> names;
   [&]<std::size_t... I>(std::index_sequence<I...>) {
-    (names.insert(name_of(Body(std::in_place_index<I>))), ...);
+    (names.insert(name_of(Body(std::variant_alternative_t<I, Body::variant>()))), ...);
   }
   (std::make_index_sequence<std::variant_size_v<Body::variant>>());
   CHECK(names.size() == std::variant_size_v<Body::variant>);

@@ -339,7 +339,7 @@ TEST_CASE("a model that begins at iteration k continues as one that has counted 
   register_straggler("drawing", [](std::int64_t iteration, double, Rng& random) {
     return 1 + random.uniform() + static_cast<double>(iteration % 3);
   });
-  REQUIRE(kinds.size() == std::variant_size_v<plan::StragglerKind>);
+  REQUIRE(kinds.size() == std::variant_size_v<plan::StragglerKind::variant>);
   std::vector<plan::Straggler> all;
   for (const auto& kind : kinds) all.push_back({2, false, kind});
   for (const auto& kind : kinds) all.push_back({2, false, kind, {}, std::int64_t{17}});

@@ -64,9 +64,7 @@ struct Layer {
   }
 }
 
-struct Size $Cpp.declarable
-    $Cpp.method("bool is_exact() const { return index() == 0; }") {
-  # Derives from its variant.
+struct Size $Cpp.method("bool is_exact() const { return index() == 0; }") {
   union {
     exact :group {
       bytes @0 :UInt64;
