@@ -26,8 +26,11 @@ EpochOrders::EpochOrders(std::int64_t size, std::uint64_t seed,
 
 EpochOrders::Order EpochOrders::of(Epoch epoch, std::uint32_t part) {
   std::lock_guard lock(mutex_);
-  for (const Kept& kept : kept_)
-    if (kept.epoch == epoch && kept.part == part) return kept.order;
+  for (auto kept = kept_.begin(); kept != kept_.end(); ++kept) {
+    if (kept->epoch != epoch || kept->part != part) continue;
+    std::rotate(kept, kept + 1, kept_.end());
+    return kept_.back().order;
+  }
   auto order = std::make_shared<const std::vector<std::int64_t>>(made(epoch, part));
   if (kept_.size() == most_) kept_.pop_front();
   kept_.push_back({epoch, part, order});

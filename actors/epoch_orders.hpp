@@ -39,7 +39,7 @@ class EpochOrders {
   const std::shared_ptr<const DataSplit> split_;
   const std::size_t most_;  // kept
   std::mutex mutex_;
-  std::deque<Kept> kept_;
+  std::deque<Kept> kept_;  // the most recently used last
 };
 
 }  // namespace leeway

@@ -2,8 +2,6 @@
 // ProtocolRole: a role that gets its messages decoded, and for which malformed ones are refused by
 // name and counted.
 #include <string>
-#include <unordered_map>
-#include <vector>
 
 #include "actors/outbox.hpp"
 #include "messages/envelope.hpp"

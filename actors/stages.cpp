@@ -6,7 +6,6 @@
 #include "actors/stage/pipeline_pieces.hpp"
 #include "core/check.hpp"
 #include "core/text.hpp"
-#include "models/gradient_sum.hpp"
 
 namespace leeway {
 namespace {

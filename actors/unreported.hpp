@@ -1,7 +1,6 @@
 #pragma once
 // Unreported: what workers had not reported to the monitor when they ended. A worker that dies
 // sends no last report; its host adds these sums to the result of the run.
-#include <cstdint>
 #include <map>
 #include <mutex>
 

@@ -7,7 +7,6 @@
 
 #include "blame/result_file.hpp"
 #include "monitoring/event_file.hpp"
-#include "plan/plan.hpp"
 
 namespace leeway::blame {
 namespace {
@@ -31,12 +30,6 @@ Expected<Rows> follow(const std::string& path) {
 
 // ---- from the result ----
 
-/// 1 if the plan is missing.
-std::uint32_t shards_of(const std::string& folder) {
-  const auto plan = plan_from_file(folder + "/plan.json");
-  return plan ? plan->shards : 1;
-}
-
 /// The rows of a stage, whose neighbours' shares are in the result.
 void add_stage(const Json& entry, std::size_t worker, Rows& rows) {
   const double before = entry.at("wait_for_stage_before_seconds");
@@ -58,11 +51,10 @@ void add_worker(const Json& entry, std::size_t worker, const std::map<std::size_
   rows[{worker, {Cause::Kind::other}}] += wait - scale * sum;
 }
 
-/// `shards`: each of them has counted the time that it parked a pull.
-Rows divide(const Json& result, double shards) {
+Rows divide(const Json& result) {
   std::map<std::size_t, std::map<std::size_t, double>> parked;
   for (const Json& wait : result.at("waits"))
-    parked[wait.at("worker")][wait.at("for_worker")] += wait.at("seconds").get<double>() / shards;
+    parked[wait.at("worker")][wait.at("for_worker")] += wait.at("seconds").get<double>();
   Rows rows;
   for (const Json& entry : result.at("workers")) {
     const std::size_t worker = entry.at("worker");
@@ -101,7 +93,7 @@ Expected<RunWaits> read_run_waits(const std::string& folder) {
     waits.wait = worker_seconds(result).wait;
     for (const Json& entry : result.at("workers")) waits.has_stages |= entry.contains("stage");
     waits.from_events = events && !waits.has_stages;
-    rows = waits.from_events ? follow(*events) : Expected<Rows>(divide(result, shards_of(folder)));
+    rows = waits.from_events ? follow(*events) : Expected<Rows>(divide(result));
   });
   if (!read) return read.error();
   if (!rows) return rows.error();

@@ -1,11 +1,12 @@
 #pragma once
-// RunWaits: who made the workers of a run wait, from the files of its folder.
+// RunWaits: the causes of the waiting times of a run's workers, from the files of its folder.
 //
 // Each second that a worker waited is attributed once, so the causes sum to the measured waiting
 // time. With `events.bin` (--trace), each wait is divided at the moments of the last pull that
 // was answered: until it was parked, until it was released, and until the computation began.
-// Without it, a worker's waiting time is divided by the parked times in `result.json`, as if all
-// shards had parked its pulls for the same time. That of a stage is divided by its neighbours.
+// Without it, a worker's waiting time is divided by the parked times in `result.json`, which are
+// those of the shard that parked it for the longest time. That of a stage is divided by its
+// neighbours.
 #include <string>
 #include <vector>
 

@@ -22,7 +22,7 @@ using Common = import "/messages/common.capnp";  # only its constants
 using Control = import "/messages/scheduler_shard.capnp";
 
 struct Manifest {
-  format @0 :UInt32;  # kFormat of checkpoint/checkpoint.hpp
+  format @0 :UInt32;  # kFormat of checkpoint/manifest.hpp
   contents @1 :List(Text) $limit("kMaxContents");  # "weights", "optimizer"
   leeway @2 :Text;  # version of the program that wrote it
   written @3 :Text;  # UTC, as 2026-11-23T08:53:27Z

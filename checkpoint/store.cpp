@@ -4,7 +4,9 @@
 #include <atomic>
 #include <charconv>
 #include <cstdio>
+#include <exception>
 #include <optional>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -36,17 +38,28 @@ std::vector<std::uint64_t> numbers_in(const std::vector<std::string>& names) {
 }
 
 /// Calls `work` with each index below `count`, on several threads. Returns the error with the
-/// lowest index.
+/// lowest index; an exception is one.
 template <class Work>
 Status for_each_in_parallel(std::size_t count, Work work) {
   std::vector<Status> results(count);
   std::atomic<std::size_t> next{0};
   const auto run = [&] {
-    for (std::size_t index = next++; index < count; index = next++) results[index] = work(index);
+    for (std::size_t index = next++; index < count; index = next++) {
+      try {
+        results[index] = work(index);
+      } catch (const std::exception& error) {
+        results[index] = Error{error.what()};
+      }
+    }
   };
   std::vector<std::thread> threads;
   const std::size_t cores = std::max(1U, std::thread::hardware_concurrency());
-  for (std::size_t i = 1; i < std::min(count, cores); ++i) threads.emplace_back(run);
+  threads.reserve(cores);
+  try {
+    for (std::size_t i = 1; i < std::min(count, cores); ++i) threads.emplace_back(run);
+  } catch (const std::system_error&) {
+    // Fewer threads do the same work.
+  }
   run();
   for (auto& thread : threads) thread.join();
   for (Status& result : results)

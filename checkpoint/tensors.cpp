@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "core/check.hpp"
+#include "core/limits.hpp"
 #include "core/text.hpp"
 
 namespace leeway::checkpoint {
@@ -68,9 +69,11 @@ std::optional<TensorName> parse_name(std::string_view name) {
   constexpr std::string_view kSlot = ".slot";
   if (const std::size_t slot = name.rfind(kSlot); slot != std::string_view::npos) {
     std::size_t index = 0;
-    if (!parse_number(name.substr(slot + kSlot.size()), index) || index > 7) return std::nullopt;
-    parsed.slot = index + 1;
-    name = name.substr(0, slot);
+    // Otherwise this is a part of the parameter's own name.
+    if (parse_number(name.substr(slot + kSlot.size()), index) && index < limits::kMaxSlots) {
+      parsed.slot = index + 1;
+      name = name.substr(0, slot);
+    }
   }
   parsed.parameter = name;
   return parsed;

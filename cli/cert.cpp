@@ -1,3 +1,4 @@
+// `leeway cert`: makes the certificates of a cluster.
 #include <iostream>
 
 #include "cli/commands.hpp"
@@ -25,15 +26,9 @@ void print(const MadeCertificates& made, const std::filesystem::path& folder) {
 }  // namespace
 
 int cert(const CertificateOptions& options) {
-  if (const auto good = check(options); !good) {
-    std::cerr << "leeway: " << good.error().text << '\n';
-    return kBadUsage;
-  }
+  if (const auto good = check(options); !good) return refuse(good.error());
   const auto made = make_certificates(options);
-  if (!made) {
-    std::cerr << "leeway: " << made.error().text << '\n';
-    return kRunFailed;
-  }
+  if (!made) return refuse(made.error(), kRunFailed);
   print(*made, options.folder);
   return kOk;
 }

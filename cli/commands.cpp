@@ -2,7 +2,6 @@
 
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -57,12 +56,12 @@ std::vector<char*> argument_vector(std::vector<std::string>& words) {
   return out;
 }
 
+}  // namespace
+
 bool is_plan_file(const std::string& target) {
   const auto extension = std::filesystem::path(target).extension();
   return extension == ".toml" || extension == ".json";
 }
-
-}  // namespace
 
 int list() {
   const auto places = search_places();

@@ -18,6 +18,8 @@ inline constexpr int kInterrupted = 130;
 
 /// Prints an error, and returns the exit code.
 int refuse(const Error& error, int code = kBadUsage);
+/// By the extension, .toml or .json; otherwise the name of a scenario.
+bool is_plan_file(const std::string& target);
 
 int list();
 

@@ -239,12 +239,9 @@ int parse_and_run(int argc, char** argv) {
     return leeway::run_node_program(argc, argv);
   if (first == "launch")
     return leeway::kv::run_launch_command("leeway launch", {argv + 2, argv + argc});
-  std::vector<std::string> known = {
-      "launch",    "list",    "describe", "settings",  "run",    "atlas",       "fuzz",
-      "calibrate", "cert",    "schedule", "partition", "sample", "checkpoints", "resume",
-      "evaluate",  "predict", "export",   "messages",  "blame",  "what-if",     "trace",
-      "view",      "top",     "report",   "compare",   "events", "reproduce"};
-  known.insert(known.end(), cluster_commands.begin(), cluster_commands.end());
+  std::vector<std::string> known;
+  for (const auto* command : app.get_subcommands([](const CLI::App*) { return true; }))
+    known.push_back(command->get_name());
   if (!first.starts_with('-') && std::find(known.begin(), known.end(), first) == known.end()) {
     std::cerr << "leeway: unknown command \"" << first << '"' << leeway::suggest(first, known)
               << '\n';

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <iomanip>
 #include <iostream>
-#include <numeric>
 
 #include "actors/stage/pipeline_pieces.hpp"
 #include "cli/commands.hpp"
@@ -42,12 +41,12 @@ struct MeasuredBatch {
       : x(static_cast<std::size_t>(size * of.model->input().count())),
         targets(static_cast<std::size_t>(
             size * (of.data ? std::max<std::int64_t>(of.data->target_count(), 1) : 1))),
-        labels(static_cast<std::size_t>(size)),
+        labels(static_cast<std::size_t>(size * (of.data ? of.data->label_count() : 1))),
         keys(static_cast<std::size_t>(size)) {
     Rng rng(of.plan.seed);
     for (auto& key : keys) key = rng.next();
     if (of.data) {
-      std::vector<std::int64_t> samples(labels.size());
+      std::vector<std::int64_t> samples(static_cast<std::size_t>(size));
       for (std::size_t i = 0; i < samples.size(); ++i)
         samples[i] = static_cast<std::int64_t>(i) % of.data->size();
       of.data->gather(samples, x.data(), labels.data(), targets.data());

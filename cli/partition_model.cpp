@@ -1,6 +1,6 @@
 #include "cli/partition_model.hpp"
 
-#include <filesystem>
+#include "cli/commands.hpp"
 
 #include "cli/manifest.hpp"
 #include "core/text.hpp"
@@ -27,14 +27,9 @@ std::vector<Named> models_by_name() {
           {"small_resnet", small_resnet(kClasses)}};
 }
 
-bool is_file(const std::string& target) {
-  const auto extension = std::filesystem::path(target).extension();
-  return extension == ".toml" || extension == ".json";
-}
-
 /// The plan of a plan file or scenario.
 Expected<Plan> find_plan(const std::string& target) {
-  if (is_file(target)) return plan_from_file(target);
+  if (is_plan_file(target)) return plan_from_file(target);
   std::vector<std::string> names;
   for (const auto& scenario : find_scenarios(search_places()).scenarios) {
     if (scenario.name == target) return plan_from_json(scenario.plan.dump(), scenario.name);

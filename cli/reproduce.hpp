@@ -2,7 +2,6 @@
 // `leeway reproduce`: published results beside simulated runs. Each is a scenario program, which
 // parses its arguments itself.
 #include <CLI/CLI.hpp>
-#include <string>
 #include <string_view>
 
 #include "core/expected.hpp"

@@ -5,12 +5,12 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdlib>
-#include <fstream>
 #include <iomanip>
 #include <iostream>
 
 #include "cli/commands.hpp"
 #include "cli/pipeline.hpp"
+#include "core/files.hpp"
 #include "core/limits.hpp"
 #include "core/text.hpp"
 #include "monitoring/format.hpp"
@@ -111,12 +111,10 @@ void print_figures(const Spec& spec, const ScheduleOptions& options,
 
 int write_svg(const std::string& path, const Table& table, const Timeline& timeline,
               const std::string& title) {
-  std::ofstream file(path, std::ios::binary);
-  file << pipeline_svg(table, timeline, {.title = title});
-  file.close();
-  if (!file)
-    return refuse(Error{concat("--svg: ", path, " cannot be written; check the folder")},
-                  kRunFailed);
+  if (const Status written =
+          write_durably(disk(), path, pipeline_svg(table, timeline, {.title = title}));
+      !written)
+    return refuse(Error{concat("--svg: ", written.error().text, "; check the folder")}, kRunFailed);
   std::cout << "Picture: " << path << '\n';
   return kOk;
 }

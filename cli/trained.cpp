@@ -7,7 +7,6 @@
 
 #include "cli/commands.hpp"
 #include "core/files.hpp"
-#include "core/text.hpp"
 #include "runtime/flags/option.hpp"
 #include "runtime/trained/export.hpp"
 #include "runtime/trained/predict.hpp"

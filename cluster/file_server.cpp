@@ -40,7 +40,9 @@ bool is_of_store(const std::string& path, const std::string& folder) {
   if (!is_inside(path, folder) || path.size() <= folder.size() + 1) return false;
   const std::string below = path.substr(folder.size() + 1);
   const std::string first = below.substr(0, below.find('/'));
-  return first.starts_with("run") || first.find_first_not_of("0123456789") == std::string::npos;
+  const bool is_number =
+      !first.empty() && first.find_first_not_of("0123456789") == std::string::npos;
+  return is_number || first == "run" || first.starts_with("run-") || first.starts_with("run.");
 }
 
 }  // namespace

@@ -1,9 +1,11 @@
 #include "cluster/process.hpp"
 
 #include <chrono>
+#include <exception>
 #include <utility>
 
 #include "cluster/node_name.hpp"
+#include "core/text.hpp"
 
 namespace leeway {
 
@@ -45,9 +47,14 @@ void Process::call(const std::string& name, Duration limit, const std::string& a
     return call.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
   });
   calls_.push_back(std::async(std::launch::async, [=, this] {
-    const auto where = parse_node(name);
-    const auto peer = where ? mesh_->connect(where->host, where->port, limit, advice)
-                            : Expected<PeerId>(where.error());
+    Expected<PeerId> peer = Error{};
+    try {
+      const auto where = parse_node(name);
+      peer = where ? mesh_->connect(where->host, where->port, limit, advice)
+                   : Expected<PeerId>(where.error());
+    } catch (const std::exception& error) {
+      peer = Error{concat(name, ": ", error.what())};
+    }
     post([then, peer] { then(peer); });
   }));
 }

@@ -311,15 +311,16 @@ std::vector<double> RunHistory::slowness() const {
       return sum.count == 0 ? 0 : sum.seconds / static_cast<double>(sum.count);
     };
     // The peers of a worker: its stage in all pipelines, or all stages of the only pipeline.
-    for (std::size_t first = 0; first < (pipelines > 1 ? stages : 1); ++first) {
+    const std::size_t step = pipelines > 1 ? stages : 1;
+    for (std::size_t first = 0; first < step; ++first) {
       std::vector<double> means;
-      for (std::size_t worker = first; worker<info_.workers; worker += pipelines> 1 ? stages : 1)
+      for (std::size_t worker = first; worker < info_.workers; worker += step)
         if (mean(worker) > 0) means.push_back(mean(worker));
       if (means.empty()) continue;
       const auto middle = means.begin() + static_cast<std::ptrdiff_t>((means.size() - 1) / 2);
       std::ranges::nth_element(means, middle);
       const double median = *middle;
-      for (std::size_t worker = first; worker<info_.workers; worker += pipelines> 1 ? stages : 1) {
+      for (std::size_t worker = first; worker < info_.workers; worker += step) {
         if (mean(worker) <= 0) continue;
         ratios[worker] += mean(worker) / median;
         ++kinds[worker];

@@ -9,6 +9,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <deque>
+#include <memory>
 #include <mutex>
 #include <random>
 #include <shared_mutex>
@@ -164,9 +165,10 @@ void Server::Http::predict(httplib::Response& response) {
     response.status = kUnavailable;
     return response.set_content("a prediction is being computed\n", "text/plain");
   }
+  const std::unique_ptr<std::atomic<bool>, void (*)(std::atomic<bool>*)> reset(
+      &predicts, [](std::atomic<bool>* flag) { *flag = false; });
   const auto json =
       source.predict ? source.predict() : Expected<std::string>(Error{"no predictions"});
-  predicts = false;
   if (!json) response.status = kServerError;
   response.set_content(json ? *json : json.error().text, json ? "application/json" : "text/plain");
 }

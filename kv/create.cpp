@@ -30,7 +30,8 @@ Expected<plan::Consistency> policy_of(const std::string& type) {
 }
 
 Store Store::create(const std::string& type, const StoreOptions& options) {
-  if (options.samples < 0 || options.batch < 1 || !(options.epochs > 0))
+  if (options.samples < 0 || options.batch < 1 || !(options.epochs > 0) ||
+      !std::isfinite(options.epochs))
     throw StoreError(concat("store \"", type, "\": ", options.samples, " samples, a batch of ",
                             options.batch, " and ", options.epochs,
                             " epochs make no ranges; give a batch of 1 or more and more than 0 "

@@ -91,8 +91,9 @@ std::string library_path() {
 CommandLine read_flags(Plan plan, const std::vector<std::string>& flags) {
   // The processes of the workers will be nodes, so flags of connections are allowed.
   const std::string some_node = "127.0.0.1:1";
+  const char* const nodes = std::getenv("LEEWAY_NODES");
   const bool has_nodes =
-      std::getenv("LEEWAY_NODES") || std::ranges::any_of(flags, [](const std::string& flag) {
+      (nodes && *nodes) || std::ranges::any_of(flags, [](const std::string& flag) {
         return flag.starts_with("--nodes") || flag.starts_with("--hosts");
       });
   Scenario scenario(std::move(plan),
@@ -156,7 +157,11 @@ class Workers {
       : options_(options), links_(links), guard_(guard), workers_(count) {
     links_.port = 0;  // given to the program of the job
   }
-  ~Workers() { end(); }
+  /// Without end() something has thrown: the programs are stopped, because no run serves them.
+  ~Workers() {
+    if (!is_over_) fail("the launcher has failed");
+    end();
+  }
 
   /// Starts the processes, and waits until all have declared their keys. The error says which has
   /// not.
@@ -327,7 +332,7 @@ class Workers {
     const auto sent = decode_plan(declare.plan.header());
     if (!sent) return sent.error().text;
     if (number >= workers_.size()) return concat("there is no worker ", number);
-    if (table_keys(sent->model).empty() || !register_numbered_samples(sent->data))
+    if (table_keys(sent->model).empty() || !register_if_numbered_samples(sent->data))
       return concat("worker ", number, " has declared no store");
     const Plan plan = taken_from(*sent, workers_.size());
     std::lock_guard lock(mutex_);

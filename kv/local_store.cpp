@@ -1,10 +1,9 @@
 #include "kv/local_store.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
-#include "core/text.hpp"
+#include "plan/epochs.hpp"
 #include "policies/optimizer/updater.hpp"
 #include "runtime/words.hpp"
 
@@ -102,7 +101,8 @@ void LocalStore::update(std::size_t number, const float* gradient) {
   Tensor& tensor = tensors_[number];
   const plan::Optimizer& settings = *declarations_.optimizer;
   kernels::UpdateBuffers buffers;
-  buffers.count = keys_[number].shape.count();
+  const Shape& shape = keys_[number].shape;
+  buffers.count = shape.count();
   buffers.g = gradient;
   buffers.w = buffers.w_out = tensor.weights.mutable_floats();
   for (std::size_t slot = 0; slot < tensor.slots.size(); ++slot)
@@ -114,7 +114,8 @@ void LocalStore::update(std::size_t number, const float* gradient) {
                       .learning_rate = settings.learning_rate,
                       .progress = tensor.progress,
                       .parameter = declarations_.keys[number].name,
-                      .floats = buffers.count});
+                      .floats = buffers.count,
+                      .columns = shape.rank() >= 2 ? shape.row_count() : 0});
 }
 
 // ---- iterations ----
@@ -141,7 +142,7 @@ std::optional<Range> LocalStore::next_range() {
     throw StoreError(
         "next_range: the store has no samples to lease; set their number in StoreOptions");
   if (range_taken_) end_iteration();
-  const auto last = std::llround(options_.epochs * static_cast<double>(options_.samples));
+  const std::int64_t last = samples_of_epochs(options_.epochs, options_.samples);
   if (leased_ >= last) return std::nullopt;
   const std::int64_t epoch = leased_ / options_.samples, begin = leased_ % options_.samples;
   const std::int64_t end =

@@ -6,7 +6,6 @@
 // the same.
 #include <cstdint>
 #include <functional>
-#include <string>
 #include <vector>
 
 #include "kv/store.hpp"

@@ -1,7 +1,6 @@
 #include "kv/shared_store.hpp"
 
 #include <algorithm>
-#include <iterator>
 #include <utility>
 
 #include "actors/job.hpp"

@@ -37,6 +37,9 @@ class SharedStore final : public StoreState {
   Handle push(const Key& key) override;
   Handle set(const Key& key, ConstView weights) override;
   ConstView view(const Key& key) override;
+  std::shared_ptr<const void> hold_views() const override {
+    return std::make_shared<std::vector<Blob>>(begun_.weights.blobs);
+  }
   std::vector<float> get(const Key& key) override;
   void end_iteration() override;
   void barrier() override;

@@ -84,6 +84,7 @@ Handle Store::push(const Key& key, ConstView gradient) {
 }
 
 Handle Store::push(std::span<const std::pair<Key, ConstView>> gradients) {
+  const auto held = state_->hold_views();  // gradients may be views of an iteration that ends here
   end_if_pushed(gradients);
   Handle last;
   for (const auto& [key, gradient] : gradients) last = state_->push(key, gradient);
@@ -111,6 +112,7 @@ Handle Store::push_pull(const Key& key, ConstView gradient, View out) {
 
 Handle Store::push_pull(std::span<const std::pair<Key, ConstView>> gradients,
                         std::span<const std::pair<Key, View>> outs) {
+  const auto held = state_->hold_views();
   end_if_pushed(gradients);
   for (const auto& [key, gradient] : gradients) state_->push(key, gradient);
   state_->end_iteration();

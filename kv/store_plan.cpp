@@ -39,7 +39,8 @@ Plan store_plan(const Declarations& declarations, const Options& options) {
   plan.replicas = options.replicas;
   const bool leases = options.samples > 0;
   // An epoch of whole rounds: otherwise some workers would skip its last iteration.
-  plan.data = numbered_samples(leases ? options.samples : kEpochIterations * options.workers);
+  plan.data =
+      register_numbered_samples(leases ? options.samples : kEpochIterations * options.workers);
   plan.batch = leases ? options.batch : 1;
   plan.stop.epochs = leases ? options.epochs : kManyEpochs;
   plan.evaluate_every = 0;

@@ -42,6 +42,8 @@ class StoreState {
   virtual Handle push(const Key& key) = 0;
   virtual Handle set(const Key& key, ConstView weights) = 0;
   virtual ConstView view(const Key& key) = 0;
+  /// Keeps the memory of the views of this iteration valid; null if it always is.
+  virtual std::shared_ptr<const void> hold_views() const { return nullptr; }
   virtual std::vector<float> get(const Key& key) = 0;
   virtual void end_iteration() = 0;
   virtual void barrier() = 0;

@@ -200,7 +200,7 @@ std::map<std::string, PlacedKey> place_keys(const Model& model, const Layout& la
   return placed;
 }
 
-plan::DataSource numbered_samples(std::int64_t samples) {
+plan::DataSource register_numbered_samples(std::int64_t samples) {
   const std::string name = concat(kData, samples);
   register_data(name, [samples](std::uint64_t) -> Expected<TrainTest> {
     return TrainTest{std::make_shared<NumberedSamples>(samples),
@@ -209,14 +209,14 @@ plan::DataSource numbered_samples(std::int64_t samples) {
   return plan::CustomData{name};
 }
 
-bool register_numbered_samples(const plan::DataSource& source) {
+bool register_if_numbered_samples(const plan::DataSource& source) {
   const auto* custom = std::get_if<plan::CustomData>(&source);
   if (!custom || !custom->name.starts_with(kData)) return false;
   std::int64_t samples = 0;
   std::string_view text = std::string_view(custom->name).substr(kData.size());
   const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), samples);
   if (error != std::errc() || rest != text.data() + text.size() || samples < 1) return false;
-  numbered_samples(samples);
+  register_numbered_samples(samples);
   return true;
 }
 

@@ -51,13 +51,13 @@ std::vector<TableKey> table_keys(const std::vector<plan::Layer>& layers);
 /// The places of all keys, by name.
 std::map<std::string, PlacedKey> place_keys(const Model& model, const Layout& layout);
 
-/// Data of which only the numbers of the samples are leased, and makes it known to this process.
-/// `samples`: per epoch.
-plan::DataSource numbered_samples(std::int64_t samples);
-/// Makes such data of a plan known to this process; false if the plan has other data.
-bool register_numbered_samples(const plan::DataSource& source);
+/// Registers a data set of `samples` numbered samples per epoch in this process, and returns its
+/// source. A run leases only their numbers.
+plan::DataSource register_numbered_samples(std::int64_t samples);
+/// Registers the data of a plan if it is such a set; false if it is not.
+bool register_if_numbered_samples(const plan::DataSource& source);
 
-/// Makes the layers and the data of plans for stores known to this process. May be called again.
+/// Registers the layer of stores in this process. May be called again.
 void register_tables();
 
 }  // namespace leeway::kv

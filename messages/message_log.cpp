@@ -12,7 +12,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <memory>
+#include <filesystem>
 
 #include "core/text.hpp"
 #include "messages/generator/names.hpp"
@@ -93,12 +93,33 @@ bool read_record(kj::ArrayPtr<const capnp::word>& words, Read read) {
   return true;
 }
 
+/// "malformed" for a message that could not be recorded whole.
+std::string kind_of(const schema::MessageRecord::Reader& record) {
+  return record.hasEnvelope() ? kind_of(record.getEnvelope().getBody()) : "malformed";
+}
+
+/// A run that was killed leaves part of a record, behind which no reader would find another.
+void remove_cut_record(const std::string& path) {
+  std::size_t whole = 0;
+  {
+    const auto file = MappedFile::open(path);
+    if (!file) return;  // a new one
+    auto words = file->words();
+    while (read_record(words, [](const auto&) {}))
+      ;
+    whole = static_cast<std::size_t>(words.begin() - file->words().begin()) * sizeof(capnp::word);
+  }
+  std::error_code ignored;  // the device of a full disk has no size
+  if (std::filesystem::file_size(path, ignored) > whole && !ignored)
+    std::filesystem::resize_file(path, whole, ignored);
+}
+
 bool passes(const MessageFilter& filter, const schema::MessageRecord::Reader& record) {
   const auto is = [](const std::string& wanted, const char* found) {
     return wanted.empty() || wanted == found;
   };
   return is(filter.from, record.getFrom().cStr()) && is(filter.to, record.getTo().cStr()) &&
-         (filter.kind.empty() || kind_of(record.getEnvelope().getBody()) == filter.kind);
+         (filter.kind.empty() || kind_of(record) == filter.kind);
 }
 
 }  // namespace
@@ -109,8 +130,10 @@ ReceivedMessage received(Instant at, Address from, Address to, const Message& me
   return {at, from, to, message, bytes};
 }
 
-MessageLog::MessageLog(std::string path)
-    : path_(std::move(path)), out_(path_, std::ios::app | std::ios::binary) {}
+MessageLog::MessageLog(std::string path) : path_(std::move(path)) {
+  remove_cut_record(path_);
+  out_.open(path_, std::ios::app | std::ios::binary);
+}
 
 void MessageLog::write(const ReceivedMessage& received) {
   const auto header = received.message.header();
@@ -122,8 +145,12 @@ void MessageLog::write(const ReceivedMessage& received) {
   record.setFrom(spelled(received.from));
   record.setTo(spelled(received.to));
   record.setTensorBytes(received.tensor_bytes);
-  capnp::FlatArrayMessageReader envelope(words, reader_options());
-  record.setEnvelope(envelope.getRoot<schema::Envelope>());
+  try {
+    capnp::FlatArrayMessageReader envelope(words, reader_options());
+    record.setEnvelope(envelope.getRoot<schema::Envelope>());
+  } catch (const kj::Exception&) {
+    // A malformed message: the record has its sender and its time.
+  }
   const auto flat = capnp::messageToFlatArray(builder);
   const auto bytes = flat.asChars();
   std::lock_guard lock(mutex_);
@@ -173,9 +200,9 @@ Expected<std::string> read_messages(const std::string& path, const MessageFilter
       goes_on = show({{record.getNs()},
                       record.getFrom().cStr(),
                       record.getTo().cStr(),
-                      kind_of(body),
+                      kind_of(record),
                       record.getTensorBytes(),
-                      text_of(body, filter.json)});
+                      record.hasEnvelope() ? text_of(body, filter.json) : ""});
     });
     if (!goes_on) break;
   }

@@ -1,8 +1,6 @@
 #pragma once
 // Axis: maps values to pixels and chooses round, readable ticks.
-#include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace leeway {

@@ -1,7 +1,6 @@
 #include "monitoring/pipeline_picture.hpp"
 
 #include <algorithm>
-#include <array>
 #include <set>
 #include <vector>
 

@@ -127,7 +127,7 @@ void print_bottlenecks(std::ostream& out, const Stages& stages, const RunReport&
 
 void print_waits(std::ostream& out, const Stages& stages, const RunReport& totals) {
   if (totals.waits.empty()) return;
-  out << "\nWho waited for whom\n";
+  out << "\nLongest waits between workers\n";
   const std::size_t shown = std::min<std::size_t>(totals.waits.size(), 5);
   for (std::size_t i = 0; i < shown; ++i) {
     const auto& wait = totals.waits[i];

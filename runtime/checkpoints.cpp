@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
@@ -14,6 +15,7 @@
 #include "core/files.hpp"
 #include "core/text.hpp"
 #include "models/datasets/checksum.hpp"
+#include "plan/epochs.hpp"
 #include "runtime/cluster/options.hpp"
 #include "runtime/scenario.hpp"
 #include "transport/this_host.hpp"
@@ -82,7 +84,7 @@ Expected<std::optional<std::string>> checkpoints_of_run(const std::string& folde
   const std::string file = folder + "/plan.json";
   if (!fs::exists(file, ignored)) return std::optional<std::string>();
   const auto plan = plan_from_file(file);
-  return plan ? Error{file + ": changes meanwhile"} : plan.error();
+  return plan ? Error{file + ": changed while it was read; try again"} : plan.error();
 }
 
 /// The samples trained according to the result in a run folder; nullopt without a result.
@@ -129,8 +131,7 @@ Expected<std::optional<ResumePoint>> find_at(const std::string& where) {
     const std::string folder = path.has_parent_path() ? path.parent_path().string() : ".";
     std::uint64_t number = 0;
     const std::string name = path.filename().string();
-    if (name.find_first_not_of("0123456789") == std::string::npos && !name.empty())
-      number = std::stoull(name);
+    std::from_chars(name.data(), name.data() + name.size(), number);
     if (number == 0 || checkpoint::folder_name(number) != name)
       return Error{concat(where, ": is not the name of a checkpoint; restore its name, such as ",
                           checkpoint::folder_name(12))};
@@ -318,13 +319,13 @@ Status RunCheckpoints::prepare(const Plan& plan, const Model& model, const Train
                         ": the data differ from those that the run began with; give "
                         "the same data")};
   const auto& supply = loaded->manifest.scheduler.supply;
-  const double end = plan.stop.epochs * static_cast<double>(data.train->size());
+  const std::int64_t end = samples_of_epochs(plan.stop.epochs, data.train->size());
   // A run that was killed after its last checkpoint still has to write its result.
   const bool is_complete =
       same_size && (continued_.empty() ||
                     samples_in_result(continued_) == checkpoint::samples_trained(loaded->manifest));
   if (is_complete && plan.stop.epochs > 0 && supply.returned.empty() &&
-      supply.fresh_of_parts.empty() && static_cast<double>(supply.fresh) >= end)
+      supply.fresh_of_parts.empty() && supply.fresh >= end)
     return Error{concat(from_.path(), ": all ", plan.stop.epochs,
                         " epochs are trained; give more with --epochs")};
   if (is_complete && plan.stop.iterations > 0 && supply.iterations >= plan.stop.iterations)

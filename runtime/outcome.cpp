@@ -44,6 +44,14 @@ std::string cluster_flags(const RunOptions& options) {
   std::string flags = concat(" --nodes ", join(cluster.nodes, ","));
   if (!cluster.tls.empty()) flags += concat(" --tls ", shell_path(cluster.tls));
   if (!cluster.place.empty()) flags += concat(" --place ", cluster.place);
+  const ClusterOptions usual;
+  if (cluster.transport != usual.transport)
+    flags += concat(" --transport ", name_of(cluster.transport));
+  if (const std::int64_t ms = cluster.silence.ns / 1'000'000; cluster.silence != usual.silence)
+    flags +=
+        ms % 1000 == 0 ? concat(" --silence ", ms / 1000, 's') : concat(" --silence ", ms, "ms");
+  if (cluster.at_least > 0) flags += concat(" --at-least ", cluster.at_least);
+  if (cluster.port > 0) flags += concat(" --port ", cluster.port);
   return flags;
 }
 

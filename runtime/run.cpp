@@ -2,7 +2,6 @@
 
 #include <atomic>
 #include <chrono>
-#include <cmath>
 #include <condition_variable>
 #include <exception>
 #include <iostream>
@@ -11,7 +10,6 @@
 #include "core/check.hpp"
 #include "core/text.hpp"
 #include "models/datasets/load.hpp"
-#include "models/safetensors.hpp"
 #include "monitoring/format.hpp"
 #include "monitoring/profile_table.hpp"
 #include "monitoring/progress_line.hpp"

@@ -24,7 +24,8 @@ class AddressMap {
   }
 
  private:
-  std::array<std::vector<std::uint32_t>, 6> by_kind_;
+  static constexpr std::size_t kKinds = static_cast<std::size_t>(RoleKind::node) + 1;
+  std::array<std::vector<std::uint32_t>, kKinds> by_kind_;
 };
 
 }  // namespace leeway::sim

@@ -388,7 +388,7 @@ void Simulator::end(ActorIndex index, const EndReason& reason) {
   actor.end_reason = reason;
   actor.freezes = 0;
   for (const auto& event : actor.waiting)
-    if (event.kind == Pending::Kind::part_done)
+    if (event.kind == Pending::Kind::part || event.kind == Pending::Kind::part_done)
       tasks_.erase(static_cast<std::uint32_t>(event.number));
   actor.waiting.clear();
   observers_.ended(now_, actor.address);

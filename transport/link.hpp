@@ -133,7 +133,7 @@ class Link : public std::enable_shared_from_this<Link> {
   bool on_frame(Token token, FrameKind kind, std::span<const std::byte> body);
   bool on_letter(Token token, std::span<const std::byte> body);
   bool on_ack(const LaneCounts& received);
-  bool on_offer(ByteReader body);
+  bool on_offer(Token token, ByteReader body);
   void on_bulk_request();
   void take_leave();
   /// Takes a complete message of the connection. False: it is invalid.

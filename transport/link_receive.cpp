@@ -34,7 +34,7 @@ bool Link::on_frame(Token token, FrameKind kind, std::span<const std::byte> body
       return in.take(received) && on_ack(received);
     }
     case FrameKind::offer:
-      return on_offer(in);
+      return on_offer(token, in);
     case FrameKind::bulk:
       on_bulk_request();
       return true;
@@ -139,7 +139,7 @@ void Link::post_offer(bool readable) {
   });
 }
 
-bool Link::on_offer(ByteReader body) {
+bool Link::on_offer(Token token, ByteReader body) {
   std::uint64_t reads = 0;
   LoanOffer::Words words;
   if (!body.take(reads) || !body.take(words)) return false;
@@ -147,7 +147,7 @@ bool Link::on_offer(ByteReader body) {
   const LoanOffer offer = LoanOffer::of(words);
   const bool readable = bool(borrower_->attach(offer));
   std::lock_guard lock(mutex_);
-  if (!lane_ || state_ != State::up) return true;
+  if (!lane_ || state_ != State::up || !is_up_by(token)) return true;
   if (readable && !std::exchange(offered_, true)) post_offer(true);
   if (reads != 1) return true;
   if (!lender_) {

@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstring>
 #include <mutex>
+#include <new>
 #include <utility>
 #include <vector>
 
@@ -221,7 +222,13 @@ Expected<Blob> Borrower::borrow(const Loan& loan) {
   if (in_place)
     return foreign_blob(bytes, [state = state_, slot = loan.slot, generation = loan.generation,
                                 size] { state->give_back(slot, generation, size); });
-  Blob copy = Blob::allocate(size);
+  Blob copy;
+  try {
+    copy = Blob::allocate(size);
+  } catch (const std::bad_alloc&) {
+    state_->give_back(loan.slot, loan.generation, 0);
+    return Error{concat("shared memory: no memory for a copy of ", size, " bytes")};
+  }
   std::memcpy(copy.mutable_data(), bytes.data(), size);
   state_->give_back(loan.slot, loan.generation, 0);
   return copy;

@@ -5,10 +5,13 @@
 #include <poll.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
 #include <memory>
+
+#include "transport/this_host.hpp"
 
 namespace leeway::transport {
 namespace {
@@ -39,16 +42,26 @@ Addresses addresses_of(const std::string& host, std::uint16_t port, int type, st
   return {found, freeaddrinfo};
 }
 
-Probe probe_one(const addrinfo& address, Duration limit) {
+/// -1 if it fails, 0 at the deadline.
+int wait_until_connected(int socket, std::int64_t deadline_ns) {
+  while (true) {
+    pollfd waiting{.fd = socket, .events = POLLOUT};
+    const std::int64_t left = std::max<std::int64_t>(0, deadline_ns - steady_ns());
+    const int ready = poll(&waiting, 1, static_cast<int>(left / 1'000'000) + 1);
+    if (ready >= 0 || errno != EINTR) return ready;
+  }
+}
+
+Probe probe_one(const addrinfo& address, std::int64_t deadline_ns) {
   Socket made(socket(address.ai_family, address.ai_socktype | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   const int number = made.number();
   if (!made) return {.why = std::strerror(errno)};
   int error = 0;
   if (connect(number, address.ai_addr, address.ai_addrlen) != 0) error = errno;
   if (error == EINPROGRESS) {
-    pollfd waiting{.fd = number, .events = POLLOUT};
-    if (poll(&waiting, 1, static_cast<int>(limit.ns / 1'000'000) + 1) == 0)
-      return {.why = "no answer"};
+    const int ready = wait_until_connected(number, deadline_ns);
+    if (ready < 0) return {.why = std::strerror(errno)};
+    if (ready == 0) return {.why = "no answer"};
     socklen_t size = sizeof error;
     getsockopt(number, SOL_SOCKET, SO_ERROR, &error, &size);
   }
@@ -63,9 +76,10 @@ Probe probe(const std::string& host, std::uint16_t port, Duration limit) {
   std::string why;
   const Addresses all = addresses_of(host, port, SOCK_STREAM, why);
   if (!all) return {.why = why};
+  const std::int64_t deadline_ns = steady_ns() + limit.ns;
   Probe result{.why = "no address"};
   for (const addrinfo* address = all.get(); address; address = address->ai_next) {
-    result = probe_one(*address, limit);
+    result = probe_one(*address, deadline_ns);
     if (result.reach == Reach::listens) break;
   }
   return result;

@@ -139,7 +139,7 @@ class Reception::Caller final : public Poller::Watcher,
           concat("Leeway ", options.version, " there speaks protocol ", options.protocol,
                  ", and Leeway ", hello_.version, " here speaks protocol ", reader_.protocol(),
                  "; run the same release on both");
-      reception_.refuse(concat("it speaks protocol ", reader_.protocol()));
+      reception_.refuse("it speaks another protocol");
     } else {
       welcome_ = reception_.handlers_.welcome(hello_);
       if (!welcome_.refusal.empty()) reception_.refuse(welcome_.refusal);

@@ -18,7 +18,9 @@ class Refusals {
   /// The line to log; "" for none.
   std::string note(const std::string& why) {
     constexpr std::int64_t kOftenNs = 1'000'000'000;
-    Reason& reason = reasons_[why];
+    constexpr std::size_t kMostReasons = 64;
+    const bool is_known = reasons_.size() < kMostReasons || reasons_.contains(why);
+    Reason& reason = is_known ? reasons_[why] : others_;
     ++reason.times;
     const std::int64_t now = steady_ns();
     if (reason.noted_at != 0 && now - reason.noted_at < kOftenNs) return "";
@@ -35,6 +37,7 @@ class Refusals {
   };
   const std::string what_;
   std::map<std::string, Reason> reasons_;
+  Reason others_;  // beyond kMostReasons
 };
 
 }  // namespace leeway::transport

@@ -45,6 +45,14 @@ bool would_block() {
   return errno == EAGAIN || errno == EWOULDBLOCK;
 }
 
+/// Null if there is no memory for it.
+SSL* session_on(SSL_CTX* context, int socket) {
+  SSL* const session = SSL_new(context);
+  if (!session || SSL_set_fd(session, socket) == 1) return session;
+  SSL_free(session);
+  return nullptr;
+}
+
 }  // namespace
 
 Expected<std::shared_ptr<const Tls>> Tls::read(const std::string& folder) {
@@ -75,7 +83,7 @@ Tls::~Tls() {
 Stream::Stream(Socket socket, Side side, std::shared_ptr<const Tls> tls)
     : socket_(std::move(socket)),
       files_(std::move(tls)),
-      tls_(files_ ? SSL_new(files_->context()) : nullptr) {
+      tls_(files_ ? session_on(files_->context(), socket_.number()) : nullptr) {
   const int yes = 1;
   setsockopt(number(), IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
   // A firewall on the way may forget an idle connection.
@@ -83,8 +91,10 @@ Stream::Stream(Socket socket, Side side, std::shared_ptr<const Tls> tls)
   setsockopt(number(), IPPROTO_TCP, TCP_KEEPIDLE, &kKeepAliveSeconds, sizeof kKeepAliveSeconds);
   setsockopt(number(), IPPROTO_TCP, TCP_KEEPINTVL, &kKeepAliveSeconds, sizeof kKeepAliveSeconds);
   setsockopt(number(), IPPROTO_TCP, TCP_USER_TIMEOUT, &kUnheardMs, sizeof kUnheardMs);
-  if (!tls_) return;
-  SSL_set_fd(tls_, number());
+  if (!tls_) {
+    if (files_) failure_ = "no memory for TLS";
+    return;
+  }
   side == Side::called ? SSL_set_accept_state(tls_) : SSL_set_connect_state(tls_);
 }
 
@@ -105,13 +115,15 @@ Stream::Progress Stream::progress_of(int result) const {
 }
 
 bool Stream::has_received() const {
-  if (!tls_) return received_;
+  if (!files_) return received_;
+  if (!tls_) return false;
   std::lock_guard lock(mutex_);
   return BIO_number_read(SSL_get_rbio(tls_)) > 0;
 }
 
 Stream::Progress Stream::shake_hands() {
-  if (!tls_) return Progress::done;
+  if (!files_) return Progress::done;
+  if (!tls_) return Progress::ended;
   block_sigpipe();
   std::lock_guard lock(mutex_);
   const ErrorsForgotten forgotten;
@@ -126,7 +138,8 @@ Stream::Progress Stream::shake_hands() {
 Stream::Progress Stream::read_some(std::span<std::byte>& missing) {
   while (!missing.empty()) {
     ssize_t taken = 0;
-    if (tls_) {
+    if (files_) {
+      if (!tls_) return Progress::ended;
       block_sigpipe();
       std::lock_guard lock(mutex_);
       const ErrorsForgotten forgotten;
@@ -151,7 +164,8 @@ Stream::Progress Stream::read_some(std::span<std::byte>& missing) {
 Stream::Progress Stream::write_some(std::span<const std::byte>& left) {
   while (!left.empty()) {
     ssize_t done = 0;
-    if (tls_) {
+    if (files_) {
+      if (!tls_) return Progress::ended;
       block_sigpipe();
       std::lock_guard lock(mutex_);
       const ErrorsForgotten forgotten;

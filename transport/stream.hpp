@@ -84,7 +84,7 @@ class Stream {
   Progress progress_of(int result) const;
   const Socket socket_;
   const std::shared_ptr<const Tls> files_;
-  ssl_st* const tls_;         // null without TLS
+  ssl_st* const tls_;  // null without TLS, or without memory for it: then nothing is read or sent
   mutable std::mutex mutex_;  // of tls_
   bool received_ = false;     // without TLS
   bool blocks_ = false;

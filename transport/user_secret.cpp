@@ -41,8 +41,9 @@ Expected<Secret> read_secret(const fs::path& file) {
   if (status.st_uid != geteuid() || (status.st_mode & 077) != 0)
     return error_of(file, "others than this user can read or change it");
   Secret secret;
-  if (read(opened.number(), secret.data(), secret.size()) != ssize_t{sizeof secret})
-    return error_of(file, "has not 32 bytes");
+  if (!S_ISREG(status.st_mode) || status.st_size != off_t{sizeof secret} ||
+      read(opened.number(), secret.data(), secret.size()) != ssize_t{sizeof secret})
+    return error_of(file, "does not have 32 bytes");
   return secret;
 }
 
@@ -53,10 +54,18 @@ Status make_secret(const fs::path& file) {
       RAND_bytes(reinterpret_cast<unsigned char*>(secret.data()), int{sizeof secret}) == 1,
       "random numbers");
   const std::string made = concat(file.string(), '.', getpid());
+  unlink(made.c_str());
   {
-    const Socket opened(open(made.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
-    if (!opened || write(opened.number(), secret.data(), secret.size()) != ssize_t{sizeof secret})
-      return error_of(made, std::strerror(errno));
+    const Socket opened(
+        open(made.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+    if (!opened) return error_of(made, std::strerror(errno));
+    errno = ENOSPC;  // of a short write
+    if (write(opened.number(), secret.data(), secret.size()) != ssize_t{sizeof secret} ||
+        fsync(opened.number()) != 0) {
+      const int error = errno;
+      unlink(made.c_str());
+      return error_of(made, std::strerror(error));
+    }
   }
   const bool linked = link(made.c_str(), file.c_str()) == 0 || errno == EEXIST;
   const int error = errno;
@@ -84,7 +93,13 @@ Expected<Secret> user_secret() {
     auto secret = secret_at(fs::path(own) / ".config/leeway/token");
     if (secret) return secret;
   }
-  return secret_at(concat("/tmp/leeway-", geteuid(), "/token"));
+  const std::string folder = concat("/tmp/leeway-", geteuid());
+  mkdir(folder.c_str(), 0700);
+  struct stat status {};
+  const bool is_own = lstat(folder.c_str(), &status) == 0 && S_ISDIR(status.st_mode) &&
+                      status.st_uid == geteuid() && (status.st_mode & 022) == 0;
+  if (!is_own) return error_of(folder, "is not a folder that only this user can change");
+  return secret_at(folder + "/token");
 }
 
 Proof prove(const Secret& secret, std::span<const std::byte> text) {

@@ -1,7 +1,6 @@
 #pragma once
 // ActorHost: the actors of one process. LocalHost runs them on threads, the simulator in virtual
 // time.
-#include <functional>
 #include <memory>
 
 #include "actors/outbox.hpp"

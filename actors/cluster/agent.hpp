@@ -12,9 +12,7 @@
 // It knows no network, thread or clock. Its process calls the inputs, one at a time, and does what
 // it asks of its Site.
 #include <map>
-#include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 

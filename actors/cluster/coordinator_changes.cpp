@@ -33,7 +33,6 @@ void Coordinator::on_offer(PeerId peer, const node::Offer& sent) {
                                options_.who, ", which is the limit; join later"));
   const std::int64_t wait = std::clamp<std::int64_t>(sent.wait.ns, 0, seconds(86400).ns);
   offers_.push_back({peer, sent.name, site_.now_ns() + wait});
-  // A waiting node has waited longer.
   answer_offers();
 }
 

@@ -53,7 +53,7 @@ void Monitor::on_start(Outbox& out) {
 
 void Monitor::on_timer(TimerToken, Outbox& out) {
   if (ended_) return;
-  const auto progress = present(out);
+  const auto progress = take_progress(out);
   for (auto* listener : audience_) listener->progress(progress);
   for (Channel& shard : channels_) shard.acknowledge(out);
   out.after(kProgressInterval, 0);
@@ -124,7 +124,7 @@ void Monitor::report_if_back(WorkerId worker) {
   for (auto* listener : audience_) listener->came_back(worker);
 }
 
-Progress Monitor::present(Outbox& out) {
+Progress Monitor::take_progress(Outbox& out) {
   Progress progress;
   progress.now = out.now();
   progress.epoch = scheduler_.epoch;
@@ -263,7 +263,7 @@ void Monitor::end_if_complete(Outbox& out) {
   RunTotals totals;
   scheduler_.samples_trained = end_->samples_trained;
   scheduler_.partial_pushes = end_->partial_pushes;
-  totals.last = present(out);
+  totals.last = take_progress(out);
   totals.last.now = ended_at_;  // without the time of the last evaluation
   totals.end = *end_;
   totals.workers = workers_;

@@ -62,7 +62,8 @@ class Monitor final : public ProtocolRole {
   void handle(WorkerId worker, const msg::WorkerReport& report);
   void report_if_back(WorkerId worker);
   void handle(Address from, msg::SnapshotState& state, Outbox& out);
-  Progress present(Outbox& out);
+  /// The progress now. Resets the sums since the last call.
+  Progress take_progress(Outbox& out);
   void evaluate_next(Outbox& out);
   /// No final state can come.
   void lose(const std::string& reason, Outbox& out);

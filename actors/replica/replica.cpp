@@ -17,9 +17,9 @@ namespace {
 constexpr TimerToken kReadyTimer = TimerToken{1} << 63, kSeedTimer = kReadyTimer + 1;
 /// Between two messages of an empty standby, at last.
 constexpr Duration kLongestReadyPause = seconds(10);
-/// A role may take this time to become quiet by itself,
+/// The time in which a role may become quiet by itself.
 constexpr Duration kPatience = milliseconds(50);
-/// and then gets no messages for this time, or longer while it computes.
+/// The time for which its messages are then held back, or longer while it computes.
 constexpr Duration kHold = milliseconds(100);
 /// Tensors in relays after a seed. Beyond it, a role waits for its new standby.
 constexpr std::size_t kMostAhead = 64u << 20;

@@ -47,8 +47,9 @@ class RoleOutbox final : public Outbox {
   std::uint64_t recorded() const { return recorded_; }
   /// While silent: the primary has reported this number of records.
   void were_recorded(std::uint64_t number);
-  /// Ends the silence at the time `now`: reports the records that the primary may not have reported,
-  /// arms the timers for the rest of their time and hands out the works that only a primary runs.
+  /// Ends the silence at the time `now`: reports the records that the primary may not have
+  /// reported, arms the timers for the rest of their time, and hands out the works that only a
+  /// primary runs.
   void take_over(Instant now, Outbox& host);
 
   // ---- works ----

@@ -60,7 +60,8 @@ void Admission::admit(WorkerId lead, Outbox& out) {
   member.start = {};
   member.uneven = false;
   member.barrier = 0;
-  // By rounds: beyond the last round with shares. Else where the last running member stands.
+  // With rounds, the member starts after the last round that has shares, otherwise at the clock of
+  // the slowest running member.
   Iteration at(member.clock.value());
   if (by_rounds_) {
     at = std::max(at, leases_.book().horizon());

@@ -7,7 +7,6 @@
 #include "actors/scheduler/commit_work.hpp"
 #include "checkpoint/manifest.hpp"
 #include "core/mutant.hpp"
-#include "core/text.hpp"
 #include "messages/envelope.hpp"
 
 namespace leeway {

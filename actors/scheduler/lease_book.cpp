@@ -8,7 +8,6 @@
 #include "core/check.hpp"
 #include "core/mutant.hpp"
 #include "core/rng.hpp"
-#include "policies/consistency/consistency.hpp"
 
 namespace leeway {
 namespace {

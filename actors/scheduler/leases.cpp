@@ -1,10 +1,10 @@
 #include "actors/scheduler/leases.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 #include "checkpoint/store.hpp"
 #include "core/mutant.hpp"
+#include "plan/epochs.hpp"
 #include "plan/local_steps.hpp"
 
 namespace leeway {
@@ -18,8 +18,7 @@ LeaseBook::Limits limits_of(const Job& job) {
   LeaseBook::Limits limits;
   limits.data_size = job.data.train->size();
   if (plan.stop.epochs > 0)
-    limits.total_samples = std::max<std::int64_t>(
-        1, std::llround(plan.stop.epochs * static_cast<double>(limits.data_size)));
+    limits.total_samples = samples_of_epochs(plan.stop.epochs, limits.data_size);
   limits.total_iterations = plan.stop.iterations;
   limits.batch = static_cast<std::uint32_t>(iteration_samples(plan));
   // An iteration of local steps is long, so that a worker with several would end the epoch late.

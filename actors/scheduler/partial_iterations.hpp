@@ -6,7 +6,6 @@
 // For the others, they determine the buckets that need no second gradient: the new leaseholder of
 // the samples sends empty pushes for these buckets.
 #include <map>
-#include <optional>
 #include <utility>
 #include <vector>
 

@@ -7,7 +7,6 @@
 // push beyond the proposal, because a lease overtook it, the scheduler proposes again. At most one
 // proposal and one evaluation are in flight.
 #include <cstdint>
-#include <memory>
 #include <optional>
 
 #include "actors/scheduler/checkpoints.hpp"

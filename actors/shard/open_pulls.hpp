@@ -8,7 +8,6 @@
 // Optimal Time Complexity", ICML 2025, algorithm 5, where the server stops computations that are
 // too late.
 #include <map>
-#include <utility>
 #include <vector>
 
 #include "core/ids.hpp"

@@ -124,8 +124,8 @@ void Shard::on_order(Body& body, Outbox& out) {
   } else if (auto* end = std::get_if<msg::EndGrace>(&body)) {
     handle(*end, out);
   } else if (auto* snapshot = std::get_if<msg::Snapshot>(&body)) {
-    // That of a run that is over. The scheduler counts pushes whose rounds lack those of workers
-    // that were lost together.
+    // That of the last checkpoint. Some rounds stay incomplete because their other workers were
+    // lost; the scheduler has counted their pushes.
     if (snapshot->immediate) apply_rest(out);
     if (const Status valid = snapshots_.handle(*snapshot, out); !valid)
       refuse_malformed(kScheduler, {}, concat("snapshot: ", valid.error().text), out);

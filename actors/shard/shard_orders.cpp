@@ -112,9 +112,8 @@ void Shard::finish_if_drained(Outbox& out) {
 }
 
 void Shard::report(Outbox& out) {
-  const std::uint64_t events =
-      report_.pulls + report_.pushes + report_.refused + malformed() + gate_.parked();
-  if (events == reported_events_ && !finished_) return;
+  const std::uint64_t events = report_.pulls + report_.pushes + report_.refused + malformed();
+  if (events == reported_events_ && report_.parked_now == gate_.parked() && !finished_) return;
   reported_events_ = events;
   report_.min_clock = clocks_.min_clock();
   report_.max_clock = clocks_.max_clock();

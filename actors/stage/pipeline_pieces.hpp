@@ -1,10 +1,8 @@
 #pragma once
 // Makes the problem of a partition search from a model and the times of its layers.
-#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "models/layer_times.hpp"
 #include "models/pieces.hpp"

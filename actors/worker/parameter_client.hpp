@@ -3,7 +3,6 @@
 // keeps its pushes until the shards acknowledge them.
 #include <cstdint>
 #include <map>
-#include <optional>
 #include <set>
 #include <vector>
 

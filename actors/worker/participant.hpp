@@ -1,6 +1,6 @@
 #pragma once
-// Participant: the common base of Worker and Stage. It joins and stops, pulls and pushes, and
-// leases samples.
+// Participant: the common base of Worker, UserWorker and Stage. It joins and stops, pulls and
+// pushes, and leases samples.
 //
 //   joining --Start--> running --no samples, all acknowledged--> idle --Start--> running
 //      ^                  |                                        |
@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <memory>
 #include <stdexcept>
-#include <string>
+#include <string_view>
 
 #include "actors/job.hpp"
 #include "actors/protocol_role.hpp"
@@ -24,8 +24,8 @@ struct PlannedFault : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// The participant of the job with this id: a Worker, or a Stage. `launch` counts its hosts' starts
-/// of it, from 1.
+/// The participant of the job with this id: a UserWorker if the program has its own loops, a Stage
+/// if the model is split, otherwise a Worker. `launch` counts its hosts' starts of it, from 1.
 std::unique_ptr<ProtocolRole> make_participant(const std::shared_ptr<const Job>& job, WorkerId id,
                                                std::uint32_t launch = 1);
 

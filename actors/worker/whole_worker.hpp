@@ -23,8 +23,8 @@ class WholeWorker : public Participant {
   Clock acknowledged() const final;
   bool take(Address from, Envelope& envelope, Outbox& out) final;
 
-  /// Pulls the weights of the next iteration, unless it has, or another iteration is being computed
-  /// and the plan has no prefetch.
+  /// Pulls the weights of the next iteration. Does nothing if this pull is open, or if another
+  /// iteration is being computed and the plan has no prefetch.
   void pull_next(Outbox& out);
   /// Begins the next iteration with its leased samples, and returns them. Requires that it is
   /// leased.

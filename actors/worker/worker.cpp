@@ -8,7 +8,6 @@
 
 #include "actors/worker/compute_work.hpp"
 #include "actors/worker/local_steps_work.hpp"
-#include "core/check.hpp"
 
 namespace leeway {
 

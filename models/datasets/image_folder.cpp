@@ -31,7 +31,8 @@ struct ImageList {
 };
 
 /// The entries of a folder in the order of their names, without hidden ones.
-Expected<std::vector<fs::directory_entry>> entries_of(const std::string& folder, const char* key) {
+Expected<std::vector<fs::directory_entry>> entries_of(const std::string& folder,
+                                                      const std::string& remedy) {
   std::vector<fs::directory_entry> out;
   std::error_code error;
   for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
@@ -43,14 +44,13 @@ Expected<std::vector<fs::directory_entry>> entries_of(const std::string& folder,
                           " entries; give a smaller folder")};
   }
   if (error)
-    return Error{concat('"', folder, "\" cannot be read: ", error.message(), "; give ", key,
-                        " an existing folder with a subfolder of images for each class")};
+    return Error{concat('"', folder, "\" cannot be read: ", error.message(), "; ", remedy)};
   std::sort(out.begin(), out.end());
   return out;
 }
 
 Status add_class(const fs::path& folder, std::int32_t label, ImageList& list) {
-  const auto files = entries_of(folder.string(), "it as");
+  const auto files = entries_of(folder.string(), "make it readable");
   if (!files) return files.error();
   for (const auto& file : *files) {
     std::error_code ignored;
@@ -66,7 +66,9 @@ Status add_class(const fs::path& folder, std::int32_t label, ImageList& list) {
 /// `known`: the classes of the training folder, or null for that folder.
 Expected<ImageList> list_images(const std::string& folder, const char* key,
                                 const std::vector<std::string>* known) {
-  const auto entries = entries_of(folder, key);
+  const auto entries = entries_of(
+      folder,
+      concat("give ", key, " an existing folder with a subfolder of images for each class"));
   if (!entries) return entries.error();
   ImageList list;
   if (known) list.classes = *known;

@@ -45,7 +45,8 @@ struct CodecMaker {
 }  // namespace
 
 CodecId id_of(const plan::Codec& spec) {
-  static_assert(std::variant_size_v<plan::Codec::variant> == static_cast<int>(CodecId::random_k) + 1);
+  static_assert(std::variant_size_v<plan::Codec::variant> ==
+                static_cast<int>(CodecId::random_k) + 1);
   return static_cast<CodecId>(spec.index());
 }
 

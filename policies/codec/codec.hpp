@@ -22,8 +22,6 @@ class Codec {
  public:
   virtual ~Codec() = default;
   virtual std::string_view name() const = 0;
-  /// Whether senders of gradients keep residuals.
-  virtual bool keeps_residual() const { return true; }
   /// Time to encode a gradient and to update its residual, for simulations: the bytes of memory
   /// traffic per value that take as long (bench/codec_bench.cpp).
   virtual std::int64_t traffic_per_value() const { return 32; }

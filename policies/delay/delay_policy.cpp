@@ -19,9 +19,9 @@
 namespace leeway {
 namespace {
 
-/// Of one push.
+/// Of one push of a worker or a pipeline.
 double push_weight(const Plan& plan) {
-  return plan.optimizer.whole_steps ? 1 : 1.0 / plan.workers;
+  return plan.optimizer.whole_steps ? 1 : static_cast<double>(plan.pipeline.stages) / plan.workers;
 }
 
 struct DelayPolicyMaker {

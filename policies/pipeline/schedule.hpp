@@ -1,7 +1,6 @@
 #pragma once
 // Schedule: the order of each stage's operations, decided before the run. Integers in, a table out.
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <span>
 #include <string>

@@ -35,10 +35,6 @@ struct Op {
   bool operator==(const Op&) const = default;
 };
 
-constexpr bool is_backward(OpKind kind) {
-  return kind == OpKind::backward || kind == OpKind::backward_input ||
-         kind == OpKind::backward_weights;
-}
 /// Whether it sends a gradient to the previous model chunk.
 constexpr bool gives_input_gradient(OpKind kind) {
   return kind == OpKind::backward || kind == OpKind::backward_input;

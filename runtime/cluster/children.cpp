@@ -11,6 +11,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <string_view>
 #include <utility>
 
 #include "core/check.hpp"
@@ -35,16 +36,30 @@ constexpr std::size_t kReadAtOnce = 64u << 10;
 /// A longer line is reported in pieces.
 constexpr std::size_t kMostLine = 64u << 10;
 
-/// In the child process.
-[[noreturn]] void execute(const Children::Command& command, const std::vector<char*>& argv) {
-  for (const std::string& entry : command.environment) {
-    const auto equals = entry.find('=');
-    setenv(entry.substr(0, equals).c_str(), entry.c_str() + equals + 1, 1);
-  }
-  execvp(command.program.c_str(), argv.data());
-  const std::string text =
-      concat("cannot be run: ", command.program, ": ", std::strerror(errno), '\n');
-  (void)!write(STDERR_FILENO, text.data(), text.size());
+/// This process's environment with the command's entries instead of those of the same name.
+std::vector<char*> environment_of(const Children::Command& command) {
+  std::vector<char*> all;
+  const auto name_of = [](std::string_view entry) { return entry.substr(0, entry.find('=')); };
+  for (char** entry = environ; *entry; ++entry)
+    if (std::ranges::none_of(command.environment, [&](const std::string& own) {
+          return name_of(own) == name_of(*entry);
+        }))
+      all.push_back(*entry);
+  for (const std::string& own : command.environment) all.push_back(const_cast<char*>(own.c_str()));
+  all.push_back(nullptr);
+  return all;
+}
+
+/// In the child process. Other threads may have held locks when it was forked, so that it must not
+/// allocate memory. `failed`: what to print if the program cannot be run, without the reason.
+[[noreturn]] void execute(const char* program, const std::vector<char*>& argv,
+                          const std::vector<char*>& environment, const std::string& failed) {
+  execvpe(program, argv.data(), environment.data());
+  const char* const reason = strerrordesc_np(errno);
+  for (const std::string_view text :
+       {std::string_view(failed), std::string_view(reason ? reason : "unknown error"),
+        std::string_view("\n")})
+    (void)!write(STDERR_FILENO, text.data(), text.size());
   _exit(127);
 }
 
@@ -61,6 +76,8 @@ void Children::start(std::size_t number, const Command& command) {
   std::vector<char*> argv = {const_cast<char*>(command.program.c_str())};
   for (const std::string& word : command.arguments) argv.push_back(const_cast<char*>(word.c_str()));
   argv.push_back(nullptr);
+  const std::vector<char*> environment = environment_of(command);
+  const std::string failed = concat("cannot be run: ", command.program, ": ");
   const Pipe error = open_pipe();
   const Pipe out = command.relays_out ? open_pipe() : Pipe{};
   const pid_t parent = getpid();
@@ -75,7 +92,7 @@ void Children::start(std::size_t number, const Command& command) {
         dup2(error.write, STDERR_FILENO) < 0 ||
         (out.write >= 0 && dup2(out.write, STDOUT_FILENO) < 0))
       _exit(126);
-    execute(command, argv);
+    execute(command.program.c_str(), argv, environment, failed);
   }
   ::close(error.write);
   children_[number] = {pid, {{Stream::error, error.read, {}}}};

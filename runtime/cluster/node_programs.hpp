@@ -11,8 +11,8 @@ std::string node_programs_help(const std::string& program);
 
 /// Whether `word` is a subcommand of scenario programs: node or join.
 bool is_node_program(const std::string& word);
-/// Runs the subcommand argv[1]. Returns the exit code: 0 done, 1 failed,
-/// 2 refused.
+/// Runs the subcommand argv[1]. Returns the exit code: 0 done, 1 failed, 2 refused, 130
+/// interrupted.
 int run_node_program(int argc, char** argv);
 
 /// Starts `count` agents on this host with these arguments, prints how to use them, and stops them

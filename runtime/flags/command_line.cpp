@@ -119,9 +119,11 @@ CommandLine parse(const Scenario& scenario, int argc, char** argv) {
   if (flags.second && !flags.crash_atlas)
     return refuse("--second applies only to --crash-atlas; give both, or leave it out");
   const bool searches = flags.fuzz || flags.crash_atlas;
-  if ((!searches && flags.threads) || (!flags.fuzz && flags.clusters))
-    return refuse(concat(flags.threads ? "--threads" : "--clusters",
-                         " applies only to --fuzz; add --fuzz 1..2000, or leave it out"));
+  if (!searches && flags.threads)
+    return refuse(
+        "--threads applies only to --fuzz and --crash-atlas; add one of them, or leave it out");
+  if (!flags.fuzz && flags.clusters)
+    return refuse("--clusters applies only to --fuzz; add --fuzz 1..2000, or leave it out");
   if (flags.fuzz &&
       (flags.serve || flags.metrics || flags.tensorboard || flags.trace || flags.trace_json ||
        flags.trace_messages || flags.profile || flags.check_determinism))

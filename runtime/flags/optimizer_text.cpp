@@ -91,7 +91,8 @@ const plan::OuterOptimizer kOuterOptimizers[] = {{1, plan::AverageChanges{}},
                                                  {0.7, plan::Nesterov{}},
                                                  {0.1, plan::DelayedNesterov{}},
                                                  {0.01, plan::Adam{}}};
-static_assert(std::size(kOuterOptimizers) == std::variant_size_v<plan::OuterOptimizerKind::variant>);
+static_assert(std::size(kOuterOptimizers) ==
+              std::variant_size_v<plan::OuterOptimizerKind::variant>);
 
 std::string outer_name(const plan::OuterOptimizer& outer) {
   return plan::choices("local_steps.outer")[outer.kind.index()];

@@ -126,7 +126,8 @@ Expected<plan::LrScheduleKind> parse_lr_schedule(const std::string& text) {
     return Error{concat("--lr-schedule: unknown \"", text, '"', suggest(text, names))};
   plan::LrScheduleKind kind;
   const auto index = static_cast<std::size_t>(found - names.begin());
-  emplace_kind(kind, index, std::make_index_sequence<std::variant_size_v<plan::LrScheduleKind::variant>>());
+  emplace_kind(kind, index,
+               std::make_index_sequence<std::variant_size_v<plan::LrScheduleKind::variant>>());
   return kind;
 }
 

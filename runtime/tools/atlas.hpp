@@ -1,7 +1,6 @@
 #pragma once
 // The command line of the crash atlas: loses each process of a run after each of its messages.
 #include <cstdint>
-#include <string>
 
 #include "plan/plan.hpp"
 

@@ -10,7 +10,6 @@
 #include <optional>
 
 #include "core/text.hpp"
-#include "models/datasets/load.hpp"
 #include "monitoring/format.hpp"
 #include "runtime/interrupt.hpp"
 #include "sim/search/search.hpp"

@@ -39,20 +39,26 @@ class Evaluator {
 
   std::int64_t batch() const { return pass_.batch(); }
 
-  void add(const Slice& slice) {
+  /// Error: the outputs are not finite.
+  Status add(const Slice& slice) {
     const PassResult result = pass_.run(slice.count, slice.x, slice.labels, slice.targets);
     out_.loss += result.loss * static_cast<double>(slice.count);
     correct_ += result.correct;
     const auto width = static_cast<std::size_t>(trained_.model->output().count());
     for (std::int64_t i = 0; i < slice.count; ++i) {
-      const auto values =
-          interpret(trained_, {pass_.outputs() + static_cast<std::size_t>(i) * width, width});
+      const std::span outputs(pass_.outputs() + static_cast<std::size_t>(i) * width, width);
+      if (!std::ranges::all_of(outputs, [](float y) { return std::isfinite(y); }))
+        return Error{
+            "the model's outputs are not finite, so it has diverged; train again with a smaller "
+            "--lr"};
+      const auto values = interpret(trained_, outputs);
       if (slice.labels)
         add_classes(values, slice.labels + i * trained_.model->labels());
       else
         add_numbers(values, slice.targets + i * static_cast<std::int64_t>(width));
       ++done_;
     }
+    return {};
   }
 
   ModelEvaluation take() {
@@ -135,8 +141,10 @@ Expected<ModelEvaluation> evaluate_run(const TrainedModel& trained) {
     std::vector<std::int64_t> samples(static_cast<std::size_t>(count));
     std::iota(samples.begin(), samples.end(), first);
     test.gather(samples, x.data(), labels.data(), targets.data());
-    evaluator.add({count, x.data(), test.classes() > 0 ? labels.data() : nullptr,
-                   test.target_count() > 0 ? targets.data() : nullptr});
+    const Status added =
+        evaluator.add({count, x.data(), test.classes() > 0 ? labels.data() : nullptr,
+                       test.target_count() > 0 ? targets.data() : nullptr});
+    if (!added) return added.error();
   }
   return evaluator.take();
 }
@@ -172,11 +180,14 @@ Expected<ModelEvaluation> evaluate_file(const TrainedModel& trained,
     if (const auto added = add_image_labels(trained, options, *samples); !added)
       return added.error();
   Evaluator evaluator(trained, options.data, samples->count);
-  for (std::int64_t first = 0; first < samples->count; first += evaluator.batch())
-    evaluator.add({std::min(evaluator.batch(), samples->count - first),
-                   samples->x.data() + first * trained.model->input().count(),
-                   samples->classes.empty() ? nullptr : samples->classes.data() + first,
-                   samples->targets.empty() ? nullptr : samples->targets.data() + first});
+  for (std::int64_t first = 0; first < samples->count; first += evaluator.batch()) {
+    const Status added =
+        evaluator.add({std::min(evaluator.batch(), samples->count - first),
+                       samples->x.data() + first * trained.model->input().count(),
+                       samples->classes.empty() ? nullptr : samples->classes.data() + first,
+                       samples->targets.empty() ? nullptr : samples->targets.data() + first});
+    if (!added) return added.error();
+  }
   return evaluator.take();
 }
 

@@ -1,7 +1,6 @@
 #pragma once
 // Files with samples for a trained model: rows of a table, or images.
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 

@@ -43,7 +43,6 @@ TEST_CASE(
     "without events, waiting times are divided by parked times and sum to the measured ones") {
   const TemporaryFolder folder;
   folder.write("result.json", kResult);
-  folder.write("plan.json", R"({"shards": 2})");
   const auto waits = read_run_waits(folder.path(""));
   REQUIRE(waits);
   CHECK_FALSE(waits->from_events);
@@ -51,10 +50,10 @@ TEST_CASE(
   CHECK(waits->wait == 5);
   CHECK(waits->attributed() == Approx(5));
   const auto rows = rows_of(*waits);
-  // Parked for 6 s at each of two shards, longer than it waited.
+  // Parked for 12 s, longer than it waited.
   CHECK(rows.at({0, {Kind::worker, 1}}) == Approx(4));
-  CHECK(rows.at({1, {Kind::worker, 0}}) == Approx(0.25));
-  CHECK(rows.at({1, {Kind::other}}) == Approx(0.75));
+  CHECK(rows.at({1, {Kind::worker, 0}}) == Approx(0.5));
+  CHECK(rows.at({1, {Kind::other}}) == Approx(0.5));
   CHECK(rows.size() == 3);
   CHECK(waits->by_cause().front() == std::pair<Cause, double>({Kind::worker, 1}, 4));
   CHECK(waits->share(4) == Approx(0.2));

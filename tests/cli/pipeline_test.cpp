@@ -107,7 +107,7 @@ TEST_CASE("leeway schedule writes an SVG picture") {
                  Contains(">interleaved: 4 stages, 3 chunks each, 8 micro-batches<"));
   const Result nowhere = schedule("1f1b --svg " + (folder / "missing/x.svg").string());
   CHECK(nowhere.code == 1);
-  CHECK_THAT(nowhere.output, Contains("cannot be written; check the folder"));
+  CHECK_THAT(nowhere.output, Contains("No such file or directory; check the folder"));
 }
 
 TEST_CASE("leeway schedule prints only figures if the picture would be too large") {
@@ -181,6 +181,10 @@ TEST_CASE("leeway partition reads plans and their data, and measures layers") {
                                 Contains("measured on one core of this machine") &&
                                 Contains("2 linear"));
   CHECK_THAT(partition("mlp --measure").output, Contains("measured on one core"));
+  std::ofstream(folder / "text.toml") << "name = \"text\"\nbatch = 8\ndata.text.context = 16\n"
+                                         "model = [{ embedding.features = 8 }, \"unembedding\"]\n";
+  CHECK_THAT(partition((folder / "text.toml").string() + " --measure").output,
+             Contains("measured on one core"));
 }
 
 TEST_CASE("leeway partition takes the stages from the plan unless a flag overrides them") {

@@ -222,7 +222,8 @@ TEST_CASE("nodes are free when their program dies, and when it is interrupted") 
   check_ends(program, 130);
   CHECK_THAT(program.out(),
              Contains(concat("Resume it with: ", kBin, "/linear-regression --resume ",
-                             folder / "interrupted", " --nodes ", nodes.text(), '\n')));
+                             folder / "interrupted", " --nodes ", nodes.text(), " --silence ",
+                             kLongSilence, '\n')));
   CHECK(nodes.all_free());
   CHECK_THAT(nodes[0].process().err(),
              Contains("the program is gone: its process has ended; free"));

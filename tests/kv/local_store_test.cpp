@@ -28,7 +28,8 @@ void descend(Store& store, const plan::Optimizer& optimizer, std::vector<float>&
 }
 
 TEST_CASE("a local store gives the bits of a run with one worker") {
-  const auto optimizer = GENERATE(sgd(0.1), momentum(0.1), adam(), adagrad(), sum_gradients());
+  const auto optimizer =
+      GENERATE(sgd(0.1), momentum(0.1), adam(), adagrad(), muon(0.05), sum_gradients());
   Store store = Store::create("local", {.samples = 50, .batch = 8, .epochs = 2.5, .seed = 7});
   std::vector<float> local, shared;
   descend(store, optimizer, local);

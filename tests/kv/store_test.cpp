@@ -405,6 +405,23 @@ TEST_CASE("callbacks may call the store, and a push may take its gradient from a
   CHECK(run(loop, {.workers = 1}).error == "");
 }
 
+TEST_CASE("a batch of pushes may take its gradients from views of the iteration that it ends") {
+  const Loop loop = [](Store& store) {
+    const std::vector<float> ones(1000, 1);
+    store.init("a", {ones.data(), {1000}});
+    store.init("b", {ones.data(), {1000}});
+    store.push("b", {ones.data(), {1000}});
+    const ConstView a = store.view("a");
+    const std::pair<Key, ConstView> batch[] = {{"b", a}, {"a", a}};
+    store.push(batch);
+    store.end_iteration();
+    if (store.get("a") != std::vector<float>(1000, 2)) throw std::runtime_error("wrong a");
+    if (store.get("b") != std::vector<float>(1000, 3)) throw std::runtime_error("wrong b");
+  };
+  CHECK(simulate(loop, {.workers = 1}).error == "");
+  CHECK(run(loop, {.workers = 1}).error == "");
+}
+
 TEST_CASE("in a simulation, one loop runs at a time, also while it ends") {
   std::atomic<int> running = 0;
   std::atomic<bool> together = false;

@@ -79,6 +79,39 @@ TEST_CASE("a file that ends inside a record yields the complete ones and a note"
   }
 }
 
+TEST_CASE("a resumed run continues behind the last whole record") {
+  TemporaryFolder folder;
+  const std::string path = folder / "messages.bin";
+  for (const auto missing : {0, 1, 20}) {
+    std::filesystem::remove(path);
+    for (const int run : {0, 1}) {
+      MessageLog log(path);
+      for (int i = 0; i < 3; ++i)
+        log.write(received({10 * run + i}, kWorker2, kShard0, pull_of(i)));
+      REQUIRE(log.finish());
+      if (run == 0) std::filesystem::resize_file(path, std::filesystem::file_size(path) - missing);
+    }
+    CHECK(read_all(path).size() == (missing == 0 ? 6 : 5));
+  }
+}
+
+TEST_CASE("a malformed message is recorded with its sender") {
+  TemporaryFolder folder;
+  const std::string path = folder / "messages.bin";
+  {
+    MessageLog log(path);
+    log.write(received({1}, kWorker2, kShard0, Message({}, {})));
+    log.write(received({2}, kWorker2, kShard0, Message({~std::uint64_t{0}, 7}, {})));
+    log.write(received({3}, kWorker2, kShard0, pull_of(3)));
+  }
+  const auto all = read_all(path);
+  REQUIRE(all.size() == 3);
+  CHECK(all[0].kind == "malformed");
+  CHECK(all[0].from == "worker2");
+  CHECK(all[1].kind == "malformed");
+  CHECK(all[2].kind == "pull");
+}
+
 TEST_CASE("a missing trace names the flag, and a full disk is reported") {
   TemporaryFolder folder;
   const auto missing = read_messages(folder / "messages.bin", {}, [](const auto&) { return true; });

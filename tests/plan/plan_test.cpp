@@ -385,7 +385,7 @@ TEST_CASE("the first unknown kind and enum value of a message are refused by nam
   for (const char* error : {"data is of the unknown kind 8",
                             "model[0] is of the unknown kind 18",
                             "optimizer is of the unknown kind 13",
-                            "delay_policy is of the unknown kind 8",
+                            "delay_policy is of the unknown kind 9",
                             "split_data is of the unknown kind 4",
                             "local_steps.outer is of the unknown kind 5",
                             "local_steps.merge has the unknown value 2",

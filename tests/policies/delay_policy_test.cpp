@@ -240,6 +240,17 @@ TEST_CASE("fed_buff updates once in K pushes, by their sum", "[delay]") {
   });
 }
 
+TEST_CASE("fed_buff counts the pushes of pipelines", "[delay]") {
+  Plan plan = delayed_plan(plan::FedBuff{3, 0.5}, plan::Sgd{});
+  plan.workers = 8;
+  plan.pipeline.stages = 2;
+  Weights weights(plan, 1);
+  for (int push = 1; push <= 3; ++push) {
+    weights.push({1}, {0}, 0, 0.25);
+    CHECK((weights.values()[0] == 0.5f) == (push < 3));
+  }
+}
+
 TEST_CASE("a full buffer of pushes without a lag is a round of bsp", "[delay]") {
   for (const plan::OptimizerKind& kind :
        {plan::OptimizerKind(plan::Sgd{}), plan::OptimizerKind(plan::Momentum{})}) {

@@ -53,7 +53,7 @@ TEST_CASE("fashion-mlp learns on real data, with a worker that is slow in bursts
   CHECK(result["max_clock_gap"] <= 4);
   CHECK(result["staleness_bound"] == 3);
   for (const char* words :
-       {"test accuracy", "clock gap", "waiting", "Version lag", "Who waited for whom"})
+       {"test accuracy", "clock gap", "waiting", "Version lag", "Longest waits between workers"})
     CHECK(contains(ran.out, words));
 }
 

@@ -70,7 +70,7 @@ TEST_CASE("docs repeat the numbers of the code") {
     std::string path, phrase;
   } claims[] = {
       {"docs/architecture.md",
-       concat("A tensor of at least ", kib(limits::kSmallTensorBytes), " is a block")},
+       concat("Each tensor of at least ", kib(limits::kSmallTensorBytes), " begins a block")},
       {"docs/architecture.md", concat("the limit is ", mib(limits::kMaxBlockBytes))},
   };
   for (const auto& claim : claims) {

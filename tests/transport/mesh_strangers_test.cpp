@@ -124,7 +124,7 @@ TEST_CASE("a token that others can read is refused, and the error names the file
   ::unsetenv("LEEWAY_TOKEN");
   CHECK(second.error.find(token) == 0);
   CHECK(second.error.find("others than this user can read") != std::string::npos);
-  CHECK(third.error.find("has not 32 bytes") != std::string::npos);
+  CHECK(third.error.find("does not have 32 bytes") != std::string::npos);
 }
 
 TEST_CASE("a valid caller connects while silent callers hold all places") {
