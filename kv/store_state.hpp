@@ -11,6 +11,7 @@
 
 #include "kv/store.hpp"
 #include "kv/table.hpp"
+#include "tensor/blob.hpp"
 
 namespace leeway::kv {
 
