@@ -98,8 +98,16 @@ Status Report::open(const std::string& continues) {
 void Report::print(const std::string& text) {
   if (!quiet_) std::cout << text << std::flush;
   if (folder_.empty()) return;
-  std::ofstream(folder_ + "/table.txt", printed_ ? std::ios::app : std::ios::trunc) << text;
+  store("table.txt", text, printed_);
   printed_ = true;
+}
+
+void Report::store(const std::string& file, const std::string& content, bool appends) {
+  const std::string path = folder_ + '/' + file;
+  std::ofstream out(path, appends ? std::ios::app : std::ios::trunc);
+  out << content;
+  out.close();
+  if (!out && unwritten_.empty()) unwritten_ = path;
 }
 
 void Report::draw(std::span<const Chart> charts, const PictureOptions& options) {
@@ -108,7 +116,7 @@ void Report::draw(std::span<const Chart> charts, const PictureOptions& options) 
 
 void Report::write(const std::string& file, const std::string& content) {
   if (folder_.empty()) return;
-  std::ofstream(folder_ + '/' + file) << content;
+  store(file, content, false);
   if (std::ranges::find(files_, file) == files_.end()) files_.push_back(file);
 }
 
@@ -130,6 +138,11 @@ int Report::end(const std::string& more) {
   if (printed_)
     std::cout << "\nKept in " << folder_ << ": table.txt" << (files_.empty() ? "" : ", ")
               << join(files_, ", ") << more << std::endl;
+  if (!unwritten_.empty()) {
+    std::cerr << name_ << ": " << unwritten_
+              << ": cannot be written; free space on the disk, and run this again\n";
+    return 1;
+  }
   return 0;
 }
 

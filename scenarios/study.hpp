@@ -73,15 +73,18 @@ class Report {
   int failed(const std::string& run, const Result& result);
   /// Reports why nothing runs. Returns the exit code.
   int refuse(const std::string& text);
-  /// Prints the stored files and `more`. Returns 0.
+  /// Prints the stored files and `more`. Returns the exit code: 1 if a file could not be written.
   int end(const std::string& more = "");
 
  private:
+  void store(const std::string& file, const std::string& content, bool appends);
+
   std::string name_, folder_;
   bool quiet_;
   bool printed_ = false;
   bool continues_ = false;          // in its folder, after an interruption
   std::vector<std::string> files_;  // besides the table
+  std::string unwritten_;           // the first file that could not be written
 };
 
 }  // namespace leeway::study

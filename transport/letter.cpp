@@ -1,7 +1,5 @@
 #include "transport/letter.hpp"
 
-#include <algorithm>
-
 #include "core/check.hpp"
 
 namespace leeway::transport {
@@ -148,10 +146,6 @@ void append_letter(Bytes& out, const Parcel& parcel, const Packing& packing) {
     if (packing.ways[i] == BlobWay::in_letter) writer.put(blobs[i].data(), blobs[i].size());
     if (packing.ways[i] == BlobWay::lent) writer.put(packing.loans[i].words());
   }
-}
-
-bool Arrival::has_blobs_behind() const {
-  return std::ranges::any_of(sizes, [](std::uint64_t size) { return size > 0; });
 }
 
 std::optional<Arrival> read_letter(std::span<const std::byte> bytes, bool bulk) {

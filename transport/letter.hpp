@@ -60,7 +60,6 @@ struct Arrival {
   std::vector<std::pair<std::uint32_t, Loan>> loans;  // by blob
   std::size_t held = 0;                               // bytes of the letter
 
-  bool has_blobs_behind() const;
   Message message() { return Message(std::move(header), std::move(blobs)); }
 };
 /// Nothing: the letter is invalid. `bulk`: blobs may follow it.

@@ -41,7 +41,6 @@ class Poller {
   void remove(Id id, int socket);
   /// Calls `work` on the poller's thread.
   void post(std::function<void()> work);
-  bool is_own_thread() const { return std::this_thread::get_id() == thread_.get_id(); }
 
  private:
   void run();
