@@ -1,7 +1,6 @@
 #include "cli/partition_model.hpp"
 
 #include "cli/commands.hpp"
-
 #include "cli/manifest.hpp"
 #include "core/text.hpp"
 #include "models/datasets/load.hpp"

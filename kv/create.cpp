@@ -1,6 +1,7 @@
 #include "kv/create.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "core/text.hpp"

@@ -1,6 +1,7 @@
 #include "study.hpp"
 
 #include <leeway/actors/job.hpp>
+#include <leeway/core/files.hpp>
 #include <leeway/core/text.hpp>
 #include <leeway/models/datasets/first_samples.hpp>
 #include <leeway/models/datasets/load.hpp>
@@ -10,7 +11,6 @@
 #include <algorithm>
 #include <atomic>
 #include <filesystem>
-#include <fstream>
 #include <iostream>
 #include <mutex>
 #include <thread>
@@ -98,16 +98,13 @@ Status Report::open(const std::string& continues) {
 void Report::print(const std::string& text) {
   if (!quiet_) std::cout << text << std::flush;
   if (folder_.empty()) return;
-  store("table.txt", text, printed_);
-  printed_ = true;
+  table_ += text;
+  store("table.txt", table_);
 }
 
-void Report::store(const std::string& file, const std::string& content, bool appends) {
-  const std::string path = folder_ + '/' + file;
-  std::ofstream out(path, appends ? std::ios::app : std::ios::trunc);
-  out << content;
-  out.close();
-  if (!out && unwritten_.empty()) unwritten_ = path;
+void Report::store(const std::string& file, const std::string& content) {
+  const Status written = write_durably(disk(), folder_ + '/' + file, content);
+  if (stored_) stored_ = written;
 }
 
 void Report::draw(std::span<const Chart> charts, const PictureOptions& options) {
@@ -116,7 +113,7 @@ void Report::draw(std::span<const Chart> charts, const PictureOptions& options) 
 
 void Report::write(const std::string& file, const std::string& content) {
   if (folder_.empty()) return;
-  store(file, content, false);
+  store(file, content);
   if (std::ranges::find(files_, file) == files_.end()) files_.push_back(file);
 }
 
@@ -125,7 +122,7 @@ int Report::failed(const std::string& run, const Result& result) {
             << '\n';
   if (result.error.empty() && continues_)
     std::cerr << name_ << ": continue with --out " << folder_ << '\n';
-  if (printed_) end(" so far");
+  if (!table_.empty()) end(" so far");
   return result.exit_code;
 }
 
@@ -135,15 +132,12 @@ int Report::refuse(const std::string& text) {
 }
 
 int Report::end(const std::string& more) {
-  if (printed_)
+  if (!table_.empty())
     std::cout << "\nKept in " << folder_ << ": table.txt" << (files_.empty() ? "" : ", ")
               << join(files_, ", ") << more << std::endl;
-  if (!unwritten_.empty()) {
-    std::cerr << name_ << ": " << unwritten_
-              << ": cannot be written; free space on the disk, and run this again\n";
-    return 1;
-  }
-  return 0;
+  if (stored_) return 0;
+  std::cerr << name_ << ": " << stored_.error().text << '\n';
+  return 1;
 }
 
 }  // namespace leeway::study

@@ -77,14 +77,14 @@ class Report {
   int end(const std::string& more = "");
 
  private:
-  void store(const std::string& file, const std::string& content, bool appends);
+  void store(const std::string& file, const std::string& content);
 
   std::string name_, folder_;
   bool quiet_;
-  bool printed_ = false;
+  std::string table_;               // the printed text; empty without a folder
   bool continues_ = false;          // in its folder, after an interruption
   std::vector<std::string> files_;  // besides the table
-  std::string unwritten_;           // the first file that could not be written
+  Status stored_;                   // the first failure
 };
 
 }  // namespace leeway::study

@@ -5,7 +5,6 @@
 #include <poll.h>
 #include <sys/socket.h>
 
-#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -42,16 +41,6 @@ Addresses addresses_of(const std::string& host, std::uint16_t port, int type, st
   return {found, freeaddrinfo};
 }
 
-/// -1 if it fails, 0 at the deadline.
-int wait_until_connected(int socket, std::int64_t deadline_ns) {
-  while (true) {
-    pollfd waiting{.fd = socket, .events = POLLOUT};
-    const std::int64_t left = std::max<std::int64_t>(0, deadline_ns - steady_ns());
-    const int ready = poll(&waiting, 1, static_cast<int>(left / 1'000'000) + 1);
-    if (ready >= 0 || errno != EINTR) return ready;
-  }
-}
-
 Probe probe_one(const addrinfo& address, std::int64_t deadline_ns) {
   Socket made(socket(address.ai_family, address.ai_socktype | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   const int number = made.number();
@@ -59,7 +48,7 @@ Probe probe_one(const addrinfo& address, std::int64_t deadline_ns) {
   int error = 0;
   if (connect(number, address.ai_addr, address.ai_addrlen) != 0) error = errno;
   if (error == EINPROGRESS) {
-    const int ready = wait_until_connected(number, deadline_ns);
+    const int ready = wait_for(number, POLLOUT, deadline_ns);
     if (ready < 0) return {.why = std::strerror(errno)};
     if (ready == 0) return {.why = "no answer"};
     socklen_t size = sizeof error;

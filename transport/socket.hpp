@@ -1,5 +1,6 @@
 #pragma once
 // Socket: owns a socket.
+#include <cstdint>
 #include <utility>
 
 namespace leeway::transport {
@@ -21,5 +22,9 @@ class Socket {
  private:
   int number_ = -1;
 };
+
+/// poll() of one socket for these events until `until_ns` (steady clock), also if a signal
+/// interrupts it: above 0 if the socket is ready, 0 if the time is over, -1 with errno.
+int wait_for(int socket, short events, std::int64_t until_ns);
 
 }  // namespace leeway::transport

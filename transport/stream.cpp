@@ -15,7 +15,6 @@
 #include "core/check.hpp"
 #include "core/text.hpp"
 #include "transport/certificates.hpp"
-#include "transport/this_host.hpp"
 #include "transport/x509.hpp"
 
 namespace leeway::transport {
@@ -183,16 +182,8 @@ Stream::Progress Stream::write_some(std::span<const std::byte>& left) {
 }
 
 bool Stream::wait(Progress wants, std::int64_t until) const {
-  pollfd polled{.fd = number(),
-                .events = wants == Progress::wants_write ? short{POLLOUT} : short{POLLIN},
-                .revents = 0};
-  int found = -1;
-  do {
-    const std::int64_t left = until - steady_ns();
-    if (left <= 0) return false;
-    found = poll(&polled, 1, static_cast<int>(left / 1'000'000) + 1);
-  } while (found < 0 && errno == EINTR);
-  return found > 0;
+  return wait_for(number(), wants == Progress::wants_write ? short{POLLOUT} : short{POLLIN},
+                  until) > 0;
 }
 
 void Stream::block() {

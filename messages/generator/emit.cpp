@@ -45,6 +45,10 @@ std::string within(const std::string& space, const std::string& name) {
   return name.starts_with(prefix) ? name.substr(prefix.size()) : name;
 }
 
+std::string unqualified(const std::string& name) {
+  return name.substr(name.rfind(':') + 1);  // npos + 1 is 0
+}
+
 void begin_file(Code& code, const File& file, bool header) {
   if (header) code.line("#pragma once");
   code.line("// Generated from ", file.path, "; edit that file instead.");

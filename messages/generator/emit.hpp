@@ -51,6 +51,8 @@ std::string stem_of(const std::string& schema_path);
 std::string namespace_of(const std::string& name);
 /// The shortest form of `name` in the namespace `space`.
 std::string within(const std::string& space, const std::string& name);
+/// "msg::Push" -> "Push".
+std::string unqualified(const std::string& name);
 /// Adds the first lines of a generated file.
 void begin_file(Code& code, const File& file, bool header);
 

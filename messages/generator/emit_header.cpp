@@ -50,8 +50,7 @@ class HeaderEmitter {
 
   void declare(const Enum& in, const std::string& indent) {
     std::string values = join(in.values, ", ");
-    code_.line(indent, "enum class ", in.name.substr(in.name.rfind(':') + 1), " : std::uint8_t { ",
-               values, " };");
+    code_.line(indent, "enum class ", unqualified(in.name), " : std::uint8_t { ", values, " };");
   }
   void declare_name_of(const std::string& type) {
     code_.line("std::string_view name_of(", within(space_, type), " value);");
@@ -86,8 +85,7 @@ class HeaderEmitter {
   }
   void declare(const Union& in, const std::string& name, const std::vector<std::string>& methods,
                const std::string& indent) {
-    if (!in.is_declared())
-      return declare_variant(concat(indent, "using ", name, " = "), in, ";");
+    if (!in.is_declared()) return declare_variant(concat(indent, "using ", name, " = "), in, ";");
     declare_variant(concat(indent, "struct ", name, " : "), in, " {");
     const auto member = [&](const auto&... text) { code_.line(indent, "  ", text...); };
     member(name, "();");
@@ -119,7 +117,7 @@ class HeaderEmitter {
   }
 
   void structure(const Struct& in, const std::string& indent) {
-    const std::string name = in.name.substr(in.name.rfind(':') + 1);
+    const std::string name = unqualified(in.name);
     code_.comment(indent + "/// ", in.comment);
     if (in.only_choice) return declare(*in.fields.front().type.choice, name, in.methods, indent);
     code_.line(indent, "struct ", name, " {");

@@ -79,7 +79,7 @@ class SourceEmitter {
   void define(const Union& in) {
     if (!in.is_declared()) return;
     const std::string space = namespace_of(in.name), scope = within(space, in.name);
-    const std::string name = scope.substr(scope.rfind(':') + 1);
+    const std::string name = unqualified(in.name);
     code_.enter(space);
     const auto defaulted = [&](const std::string& result, const auto&... rest) {
       code_.line(result, scope, "::", rest..., " = default;");

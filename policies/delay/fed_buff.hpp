@@ -40,12 +40,16 @@ class FedBuff final : public DelayPolicy {
   StateRange state_range(int /*slot*/) const override { return StateRange::any; }
   kernels::UpdateFormula formula(const Optimizer& optimizer,
                                  const UpdateSize& size) const override {
+    const kernels::UpdateFormula plain = optimizer.formula(size);
+    const auto updates_until = [this](double progress) {
+      return intervals_until(progress, interval_);
+    };
     const double before = size.progress - size.weight;
-    const double age = buffers_until(before) - buffers_until(before - size.lag);
-    const bool fills = buffers_until(size.progress) > buffers_until(before);
+    const double age = updates_until(before) - updates_until(before - size.lag);
+    const bool fills = updates_until(size.progress) > updates_until(before);
     return kernels::DelayedNesterovFormula{
-        .decay = std::visit([](const auto& plain) { return decay_of(plain); },
-                            optimizer.formula(size)),
+        .decay = has_velocity_ ? std::get<kernels::MomentumFormula>(plain).decay
+                               : std::get<kernels::SgdFormula>(plain).decay,
         .gain = static_cast<float>(size.weight * size.gain * std::pow(1 + age, -power_)),
         .direct = 0,
         .keep = static_cast<float>(fills ? std::pow(factor_, step_) : 1),
@@ -56,18 +60,6 @@ class FedBuff final : public DelayPolicy {
   }
 
  private:
-  /// Buffers that were filled until then. Sums of weights such as 1/7 are rounded.
-  double buffers_until(double progress) const {
-    constexpr double kRounding = 1e-6;
-    return std::floor(progress / interval_ + kRounding);
-  }
-  static float decay_of(const auto& formula) {
-    if constexpr (requires { formula.decay; })
-      return formula.decay;
-    else
-      return 0;
-  }
-
   double interval_;  // progress of a whole buffer
   double step_;      // W
   double power_;

@@ -3,9 +3,8 @@
 // once in `rounds` rounds. Stale pushes then do not carry each other on.
 // Source: Liu, Chhaparia, Douillard, Kale, Rusu, Shen, Szlam and Ranzato, "Asynchronous Local-SGD
 // Training for Language Modeling", 2024, algorithm 3, whose N pushes are `rounds` rounds here.
-#include <cmath>
-
 #include "policies/optimizer/optimizer.hpp"
+#include "policies/optimizer/weighted.hpp"
 
 namespace leeway {
 
@@ -19,7 +18,8 @@ class DelayedNesterov final : public Optimizer {
   int slots() const override { return 2; }  // m, b
   bool has_velocity() const override { return true; }
   kernels::UpdateFormula formula(const UpdateSize& size) const override {
-    const bool ends = is_end(size);
+    const bool ends = intervals_until(size.progress, spec_.rounds) >
+                      intervals_until(size.progress - size.weight, spec_.rounds);
     const double share = 1.0 / spec_.rounds;
     return kernels::DelayedNesterovFormula{
         .decay = static_cast<float>(decay_ * size.decay),
@@ -33,15 +33,6 @@ class DelayedNesterov final : public Optimizer {
   }
 
  private:
-  /// Whether the update completes a number of rounds. Sums of weights such as 1/7 are rounded.
-  bool is_end(const UpdateSize& size) const {
-    constexpr double kRounding = 1e-6;
-    const auto intervals = [&](double progress) {
-      return std::floor((progress + kRounding) / spec_.rounds);
-    };
-    return intervals(size.progress) > intervals(size.progress - size.weight);
-  }
-
   plan::DelayedNesterov spec_;
   double decay_;
 };

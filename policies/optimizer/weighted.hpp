@@ -23,6 +23,13 @@ inline double velocity_gain(double beta, double weight) {
   return beta < 1 ? (1 - std::pow(beta, weight)) / (1 - beta) : weight;
 }
 
+/// The whole intervals, of a number of rounds each, until a sum of push weights. Sums of weights
+/// such as 1/7 are rounded.
+inline double intervals_until(double progress, double interval) {
+  constexpr double kRounding = 1e-6;
+  return std::floor((progress + kRounding) / interval);
+}
+
 /// Adam's correction of an average that starts at zero: 1 - beta^progress; 1 before the first push.
 inline double bias_correction(double beta, double progress) {
   return progress > 0 ? 1 - std::pow(beta, progress) : 1;

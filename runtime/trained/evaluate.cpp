@@ -47,7 +47,7 @@ class Evaluator {
     const auto width = static_cast<std::size_t>(trained_.model->output().count());
     for (std::int64_t i = 0; i < slice.count; ++i) {
       const std::span outputs(pass_.outputs() + static_cast<std::size_t>(i) * width, width);
-      if (!std::ranges::all_of(outputs, [](float y) { return std::isfinite(y); }))
+      if (!are_finite(outputs))
         return Error{
             "the model's outputs are not finite, so it has diverged; train again with a smaller "
             "--lr"};

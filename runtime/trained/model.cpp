@@ -203,6 +203,10 @@ PassResult ForwardPass::run(std::int64_t count, const float* x, const std::int32
   return pass_.forward(batch, views_, versions_);
 }
 
+bool are_finite(std::span<const float> outputs) {
+  return std::ranges::all_of(outputs, [](float y) { return std::isfinite(y); });
+}
+
 std::vector<double> interpret(const TrainedModel& trained, std::span<const float> outputs) {
   std::vector<double> values(outputs.begin(), outputs.end());
   const auto sigmoid = [](double x) { return 1 / (1 + std::exp(-x)); };

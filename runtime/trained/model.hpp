@@ -60,6 +60,9 @@ class ForwardPass {
   std::vector<float> no_targets_;
 };
 
+/// False for the outputs of a model that has diverged.
+bool are_finite(std::span<const float> outputs);
+
 /// What one sample's outputs say: for classes their probabilities, (labels, classes); otherwise the
 /// predicted numbers in the unit of the data. `outputs`: (model output).
 std::vector<double> interpret(const TrainedModel& trained, std::span<const float> outputs);

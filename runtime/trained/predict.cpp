@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <cmath>
 
 #include "core/text.hpp"
 #include "runtime/trained/input.hpp"
@@ -66,7 +65,7 @@ Status predict(const TrainedModel& trained, const std::string& path, const LineS
     for (std::int64_t i = 0; i < count; ++i) {
       const std::span<const float> outputs(pass.outputs() + i * width,
                                            static_cast<std::size_t>(width));
-      if (std::any_of(outputs.begin(), outputs.end(), [](float y) { return !std::isfinite(y); }))
+      if (!are_finite(outputs))
         return Error{concat(path, ": the outputs for sample ", first + i + 1,
                             " are not finite, so the model has diverged; train again with a "
                             "smaller --lr")};
