@@ -142,6 +142,11 @@ std::string Stages::name_of_member(WorkerId lead) const {
                 lead_of(lead).value() + count() - 1, ')');
 }
 
+std::string Stages::end_of(WorkerId worker, const std::string& reason) const {
+  if (!piped()) return reason;
+  return concat("worker ", worker, " (stage ", stage_of(worker), "): ", reason);
+}
+
 pipeline::Spec pipeline_spec(const Plan& plan) {
   return {.schedule = pipeline::current_name(plan.pipeline.schedule),
           .stages = static_cast<int>(plan.pipeline.stages),

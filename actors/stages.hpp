@@ -70,6 +70,8 @@ class Stages {
   std::string name_of(WorkerId worker) const;
   /// The worker or pipeline with this lead: "worker 5", or "pipeline 1 (workers 4 to 7)".
   std::string name_of_member(WorkerId lead) const;
+  /// Why the worker's member has ended: the reason, or "worker 6 (stage 2): the reason".
+  std::string end_of(WorkerId worker, const std::string& reason) const;
 
   const StageShare& share(std::uint32_t stage) const { return shares_[stage]; }
   const StageShare& share_of(WorkerId worker) const { return shares_[stage_of(worker)]; }

@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <map>
 #include <set>
 #include <string_view>
 
 #include "core/limits.hpp"
+#include "core/number.hpp"
 #include "core/text.hpp"
 #include "models/datasets/csv_reader.hpp"
 #include "models/datasets/file.hpp"
@@ -111,8 +111,9 @@ class Reader {
 
   template <class Number>
   static bool parse(std::string_view text, Number& to) {
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), to);
-    return error == std::errc() && end == text.data() + text.size();
+    const auto number = parse_number<Number>(text);
+    to = number.value_or(to);
+    return number.has_value();
   }
 
   Error bad_cell(Column column, std::string_view wanted) const {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <charconv>
 #include <cstdio>
 #include <exception>
 #include <optional>
@@ -14,6 +13,7 @@
 #include "checkpoint/tensors.hpp"
 #include "core/copied_files.hpp"
 #include "core/mutant.hpp"
+#include "core/number.hpp"
 #include "core/text.hpp"
 
 namespace leeway::checkpoint {
@@ -23,10 +23,8 @@ constexpr const char* kPlanFile = "plan.json";
 constexpr const char* kRunFile = "run";
 
 std::optional<std::uint64_t> number_of(const std::string& folder) {
-  std::uint64_t number = 0;
-  const auto [end, error] = std::from_chars(folder.data(), folder.data() + folder.size(), number);
-  if (error != std::errc() || end != folder.data() + folder.size()) return std::nullopt;
-  return folder == folder_name(number) ? std::optional(number) : std::nullopt;
+  const auto number = parse_number<std::uint64_t>(folder);
+  return number && folder == folder_name(*number) ? number : std::nullopt;
 }
 
 std::vector<std::uint64_t> numbers_in(const std::vector<std::string>& names) {

@@ -1,12 +1,12 @@
 #include "checkpoint/tensors.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cstring>
 #include <optional>
 
 #include "core/check.hpp"
 #include "core/limits.hpp"
+#include "core/number.hpp"
 #include "core/text.hpp"
 
 namespace leeway::checkpoint {
@@ -47,12 +47,6 @@ struct TensorName {
   std::optional<std::pair<std::int64_t, std::int64_t>> rows;
 };
 
-template <class T>
-bool parse_number(std::string_view text, T& out) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
-  return error == std::errc() && end == text.data() + text.size();
-}
-
 std::optional<TensorName> parse_name(std::string_view name) {
   TensorName parsed;
   if (name.ends_with(']')) {
@@ -60,18 +54,19 @@ std::optional<TensorName> parse_name(std::string_view name) {
     if (open == std::string_view::npos) return std::nullopt;
     const std::string_view rows = name.substr(open + 1, name.size() - open - 2);
     const std::size_t colon = rows.find(':');
-    auto& [first, end] = parsed.rows.emplace();
-    if (colon == std::string_view::npos || !parse_number(rows.substr(0, colon), first) ||
-        !parse_number(rows.substr(colon + 1), end))
-      return std::nullopt;
+    if (colon == std::string_view::npos) return std::nullopt;
+    const auto first = parse_number<std::int64_t>(rows.substr(0, colon));
+    const auto end = parse_number<std::int64_t>(rows.substr(colon + 1));
+    if (!first || !end) return std::nullopt;
+    parsed.rows.emplace(*first, *end);
     name = name.substr(0, open);
   }
   constexpr std::string_view kSlot = ".slot";
   if (const std::size_t slot = name.rfind(kSlot); slot != std::string_view::npos) {
-    std::size_t index = 0;
     // Otherwise this is a part of the parameter's own name.
-    if (parse_number(name.substr(slot + kSlot.size()), index) && index < limits::kMaxSlots) {
-      parsed.slot = index + 1;
+    const auto index = parse_number<std::size_t>(name.substr(slot + kSlot.size()));
+    if (index && *index < limits::kMaxSlots) {
+      parsed.slot = *index + 1;
       name = name.substr(0, slot);
     }
   }

@@ -77,7 +77,7 @@ int blame_run(const BlameOptions& options) {
     std::cout << json_of(*waits).dump(2) << '\n';
   else
     print(*waits);
-  return kOk;
+  return kExitOk;
 }
 
 // ---- an imported trace ----
@@ -169,7 +169,7 @@ int blame_trace(const BlameOptions& options) {
     std::cout << json_of(*slowdown, *trace).dump(2) << '\n';
   else
     print(*slowdown, *trace);
-  return kOk;
+  return kExitOk;
 }
 
 }  // namespace

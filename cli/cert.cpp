@@ -28,9 +28,9 @@ void print(const MadeCertificates& made, const std::filesystem::path& folder) {
 int cert(const CertificateOptions& options) {
   if (const auto good = check(options); !good) return refuse(good.error());
   const auto made = make_certificates(options);
-  if (!made) return refuse(made.error(), kRunFailed);
+  if (!made) return refuse(made.error(), kExitFailed);
   print(*made, options.folder);
-  return kOk;
+  return kExitOk;
 }
 
 }  // namespace leeway::cli

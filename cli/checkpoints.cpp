@@ -65,7 +65,7 @@ int prune(const checkpoint::Store& store, const std::vector<std::uint64_t>& numb
   if (removed == 0)
     std::cout << "nothing to remove: " << store.folder() << " holds " << intact
               << (intact == 1 ? " intact checkpoint\n" : " intact checkpoints\n");
-  return kOk;
+  return kExitOk;
 }
 
 }  // namespace
@@ -80,11 +80,11 @@ int checkpoints(const std::string& run, const CheckpointsOptions& options) {
   if (!numbers) return refuse(numbers.error());
   if (numbers->empty()) {
     std::cerr << "leeway: " << run << ": holds no checkpoint\n";
-    return kBadUsage;
+    return kExitRefused;
   }
   if (options.keep) return prune(store, *numbers, *options.keep);
   std::cout << *folder << '\n';
-  return print(store, *numbers, options.verify) == 0 ? kOk : kRunFailed;
+  return print(store, *numbers, options.verify) == 0 ? kExitOk : kExitFailed;
 }
 
 }  // namespace leeway::cli

@@ -69,22 +69,22 @@ int list() {
   print_broken(found);
   if (found.scenarios.empty()) {
     std::cerr << "leeway: no scenarios found\n" << describe_places(places);
-    return kOk;
+    return kExitOk;
   }
   std::cout << list_text(found.scenarios);
-  return kOk;
+  return kExitOk;
 }
 
 int describe(const std::string& name, bool plan_only) {
   const auto scenario = find(name);
-  if (!scenario) return kBadUsage;
+  if (!scenario) return kExitRefused;
   std::cout << (plan_only ? plan_file_text(scenario->plan) : describe_text(*scenario));
-  return kOk;
+  return kExitOk;
 }
 
 int settings() {
   std::cout << plan::settings_page();
-  return kOk;
+  return kExitOk;
 }
 
 int refuse(const Error& error, int code) {
@@ -101,14 +101,14 @@ int run(const std::string& target, const std::vector<std::string>& args) {
     return run_plan_file(target, static_cast<int>(words.size()), argv.data());
   }
   const auto scenario = find(target);
-  if (!scenario) return kBadUsage;
+  if (!scenario) return kExitRefused;
   words[0] = scenario->program.string();
   auto argv = argument_vector(words);
   std::cout.flush();
   ::execv(words[0].c_str(), argv.data());
   std::cerr << "leeway: cannot start " << words[0] << ": " << std::strerror(errno)
             << "; build or install the scenario again\n";
-  return kRunFailed;
+  return kExitFailed;
 }
 
 int fuzz(const std::string& target, const std::string& seeds,
@@ -129,7 +129,7 @@ int resume(const std::string& folder, const std::vector<std::string>& args) {
   if (needs_program(from->plan)) {
     std::cerr << "leeway: " << folder << ": the data or layers of " << name
               << " are part of its program; give --resume " << folder << " to that program\n";
-    return kBadUsage;
+    return kExitRefused;
   }
   words.insert(words.begin(), "leeway resume");
   auto argv = argument_vector(words);
@@ -140,7 +140,7 @@ int sample(const std::string& folder, const SampleOptions& options) {
   const auto text = leeway::sample(folder, options);
   if (!text) return refuse(text.error());
   std::cout << *text << '\n';
-  return kOk;
+  return kExitOk;
 }
 
 }  // namespace leeway::cli

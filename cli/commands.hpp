@@ -5,19 +5,15 @@
 #include <string>
 #include <vector>
 
+#include "core/exit_codes.hpp"
 #include "core/expected.hpp"
 #include "runtime/sample.hpp"
 #include "transport/certificates.hpp"
 
 namespace leeway::cli {
 
-inline constexpr int kOk = 0;
-inline constexpr int kRunFailed = 1;
-inline constexpr int kBadUsage = 2;
-inline constexpr int kInterrupted = 130;
-
 /// Prints an error, and returns the exit code.
-int refuse(const Error& error, int code = kBadUsage);
+int refuse(const Error& error, int code = kExitRefused);
 /// By the extension, .toml or .json; otherwise the name of a scenario.
 bool is_plan_file(const std::string& target);
 

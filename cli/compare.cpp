@@ -19,19 +19,18 @@
 namespace leeway::cli {
 namespace {
 
-using Json = nlohmann::json;
-using OrderedJson = nlohmann::ordered_json;
+using Json = nlohmann::ordered_json;
 
 struct ComparedRun {
   std::string name;  // the last part of its folder
-  Json result;
-  Json plan;  // flat: "/batch" -> 32
+  nlohmann::json result;
+  nlohmann::json plan;  // flat: "/batch" -> 32
   double waiting = 0;
   std::vector<std::pair<double, double>> train, test, accuracy;  // over seconds
 };
 
 void read_curves(const std::string& folder, ComparedRun& run) {
-  for (const Json& line : read_metrics(folder).lines) {
+  for (const nlohmann::json& line : read_metrics(folder).lines) {
     const auto add = [&](const char* key, auto& curve, double scale) {
       if (line.contains(key) && line[key].is_number())
         curve.emplace_back(line["seconds"].get<double>(), scale * line[key].get<double>());
@@ -46,7 +45,7 @@ Expected<ComparedRun> read_run(std::string folder) {
   while (folder.size() > 1 && folder.ends_with('/')) folder.pop_back();
   ComparedRun run;
   run.name = folder.substr(folder.rfind('/') + 1);
-  const auto read = blame::read_result(folder, [&](const Json& result) {
+  const auto read = blame::read_result(folder, [&](const nlohmann::json& result) {
     run.result = result;
     run.waiting = blame::worker_seconds(result).waiting_share();
     for (const char* key : {"seconds", "samples_per_second", "parked_pulls", "samples_trained"})
@@ -54,7 +53,7 @@ Expected<ComparedRun> read_run(std::string folder) {
   });
   if (!read) return read.error();
   std::ifstream plan(folder + "/plan.json");
-  run.plan = Json::parse(plan, nullptr, false);
+  run.plan = nlohmann::json::parse(plan, nullptr, false);
   if (run.plan.is_discarded()) return Error{concat('"', folder, "/plan.json\" is missing")};
   run.plan = run.plan.flatten();
   read_curves(folder, run);
@@ -135,8 +134,8 @@ std::string picture_of(const std::vector<ComparedRun>& runs) {
   return svg(charts);
 }
 
-OrderedJson json_of(const Rows& rows) {
-  OrderedJson json = OrderedJson::object();
+Json json_of(const Rows& rows) {
+  Json json = Json::object();
   for (const auto& row : rows) json[row[0]] = std::vector(row.begin() + 1, row.end());
   return json;
 }
@@ -167,17 +166,17 @@ int compare(const CompareCommand& command) {
   std::vector<std::string> names{""};
   for (const ComparedRun& run : runs) names.push_back(run.name);
   if (command.json) {
-    OrderedJson figures = OrderedJson::array();
+    Json figures = Json::array();
     for (const ComparedRun& run : runs) {
-      OrderedJson result(run.result);
+      Json result(run.result);
       for (const char* list : {"workers", "waits", "evaluations", "version_lag"})
         result.erase(list);
       result["waiting"] = run.waiting;
       figures.push_back(std::move(result));
     }
-    std::cout << OrderedJson{{"runs", std::vector(names.begin() + 1, names.end())},
-                             {"results", figures},
-                             {"settings", json_of(settings)}}
+    std::cout << Json{{"runs", std::vector(names.begin() + 1, names.end())},
+                      {"results", figures},
+                      {"settings", json_of(settings)}}
                      .dump(2)
               << '\n';
   } else {
@@ -189,11 +188,11 @@ int compare(const CompareCommand& command) {
     for (const auto& row : settings) table.add(row);
     std::cout << table.text();
   }
-  if (command.out.empty()) return kOk;
+  if (command.out.empty()) return kExitOk;
   if (const auto written = write_durably(disk(), command.out, picture_of(runs)); !written)
-    return refuse(written.error(), kRunFailed);
+    return refuse(written.error(), kExitFailed);
   if (!command.json) std::cout << "\ncurves: " << command.out << '\n';
-  return kOk;
+  return kExitOk;
 }
 
 }  // namespace leeway::cli

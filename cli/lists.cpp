@@ -6,6 +6,7 @@
 #include <optional>
 #include <string_view>
 
+#include "core/number.hpp"
 #include "core/text.hpp"
 
 namespace leeway::cli {
@@ -72,10 +73,8 @@ Expected<std::vector<std::int64_t>> parse_sizes(const std::string& text) {
   const auto sizes = parse_list(text, [&](std::string_view item) -> std::optional<std::int64_t> {
     using Wide = __int128;
     // Bytes without a unit may exceed the range of numbers in thousandths.
-    std::int64_t bytes = 0;
-    const auto [end, failed] = std::from_chars(item.data(), item.data() + item.size(), bytes);
-    if (failed == std::errc() && end == item.data() + item.size())
-      return bytes >= 0 && bytes <= kMost ? std::optional(bytes) : std::nullopt;
+    if (const auto bytes = parse_number<std::int64_t>(item))
+      return *bytes >= 0 && *bytes <= kMost ? bytes : std::nullopt;
     const auto number = take_thousandths(item);
     const auto* unit = std::find_if(kUnits.begin(), kUnits.end(),
                                     [&](const auto& known) { return known.first == item; });

@@ -47,11 +47,11 @@ constexpr const char* kResumeHelp =
 int resume(const std::vector<std::string>& words) {
   if (!words.empty() && (words[0] == "--help" || words[0] == "-h")) {
     std::cout << kResumeHelp;
-    return cli::kOk;
+    return leeway::kExitOk;
   }
   if (words.empty() || words[0].starts_with('-')) {
     std::cerr << "leeway: give the folder of a run, or latest\n\n" << kResumeHelp;
-    return cli::kBadUsage;
+    return leeway::kExitRefused;
   }
   return cli::resume(words[0], {words.begin() + 1, words.end()});
 }
@@ -60,16 +60,16 @@ int resume(const std::vector<std::string>& words) {
 int run(const std::vector<std::string>& words) {
   if (words.empty()) {
     std::cerr << "leeway: nothing to run; give a scenario's name or a plan file\n\n" << kRunHelp;
-    return cli::kBadUsage;
+    return leeway::kExitRefused;
   }
   if (words[0] == "--help" || words[0] == "-h") {
     std::cout << kRunHelp;
-    return cli::kOk;
+    return leeway::kExitOk;
   }
   if (words[0].starts_with('-')) {
     std::cerr << "leeway: " << words[0] << ": options go after the scenario name; move it there\n\n"
               << kRunHelp;
-    return cli::kBadUsage;
+    return leeway::kExitRefused;
   }
   return cli::run(words[0], {words.begin() + 1, words.end()});
 }
@@ -232,7 +232,7 @@ int parse_and_run(int argc, char** argv) {
 
   if (argc < 2) {
     std::cerr << app.help();
-    return cli::kBadUsage;
+    return leeway::kExitRefused;
   }
   const std::string first = argv[1];
   if (std::find(cluster_commands.begin(), cluster_commands.end(), first) != cluster_commands.end())
@@ -245,7 +245,7 @@ int parse_and_run(int argc, char** argv) {
   if (!first.starts_with('-') && std::find(known.begin(), known.end(), first) == known.end()) {
     std::cerr << "leeway: unknown command \"" << first << '"' << leeway::suggest(first, known)
               << '\n';
-    return cli::kBadUsage;
+    return leeway::kExitRefused;
   }
   try {
     // The programs of these commands check their words themselves.
@@ -308,9 +308,9 @@ int main(int argc, char** argv) {
     std::cout.flush();
     if (std::cout) return code;
     std::cerr << "leeway: " << leeway::kUnwritten << '\n';
-    return code == cli::kOk ? cli::kRunFailed : code;
+    return code == leeway::kExitOk ? leeway::kExitFailed : code;
   } catch (const std::exception& error) {
     std::cerr << "leeway: " << error.what() << '\n';
-    return cli::kRunFailed;
+    return leeway::kExitFailed;
   }
 }

@@ -69,7 +69,7 @@ int messages(const std::string& folder, const MessagesOptions& options) {
   std::cout.flush();
   if (!note) return refuse(note.error());
   if (!note->empty()) std::cerr << "leeway: " << *note << '\n';
-  return kOk;
+  return kExitOk;
 }
 
 }  // namespace leeway::cli

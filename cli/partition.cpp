@@ -323,7 +323,7 @@ int partition(const PartitionOptions& options) {
   print_chunks(problem, *answer);
   print_memory(problem, *answer);
   print_verdict(problem, *answer);
-  return kOk;
+  return kExitOk;
 }
 
 }  // namespace leeway::cli

@@ -34,7 +34,7 @@ int list_schedules() {
               << margin << '(' << entry.paper << ")\n";
   }
   std::cout << "\nleeway schedule 1f1b --stages 4 --micro-batches 8   shows one\n";
-  return kOk;
+  return kExitOk;
 }
 
 Status check_costs(const ScheduleOptions& options) {
@@ -114,9 +114,10 @@ int write_svg(const std::string& path, const Table& table, const Timeline& timel
   if (const Status written =
           write_durably(disk(), path, pipeline_svg(table, timeline, {.title = title}));
       !written)
-    return refuse(Error{concat("--svg: ", written.error().text, "; check the folder")}, kRunFailed);
+    return refuse(Error{concat("--svg: ", written.error().text, "; check the folder")},
+                  kExitFailed);
   std::cout << "Picture: " << path << '\n';
-  return kOk;
+  return kExitOk;
 }
 
 }  // namespace
@@ -172,10 +173,10 @@ int schedule(const ScheduleOptions& options) {
   const auto table = make_table(spec);
   if (!table) return refuse(table.error());
   const auto checked = check(*table);
-  if (!checked) return refuse(checked.error(), kRunFailed);
+  if (!checked) return refuse(checked.error(), kExitFailed);
   const auto timeline =
       play(*table, Costs::equal(table->model_chunks(), options.costs, options.communication));
-  if (!timeline) return refuse(timeline.error(), kRunFailed);
+  if (!timeline) return refuse(timeline.error(), kExitFailed);
   const std::string title =
       concat(spec.schedule, ": ", spec.stages, spec.stages == 1 ? " stage, " : " stages, ",
              spec.chunks > 1 ? concat(spec.chunks, " chunks each, ") : "", spec.micro_batches,
@@ -194,7 +195,7 @@ int schedule(const ScheduleOptions& options) {
     std::cout << "The table has " << grouped(count_ops(*table)) << " operations, more than the "
               << grouped(kMaxPictureOps) << " of a picture.\n";
   print_figures(spec, options, **found, *timeline, *checked);
-  if (options.svg.empty()) return kOk;
+  if (options.svg.empty()) return kExitOk;
   if (!drawn)
     return refuse(Error{concat("--svg: ", count_ops(*table),
                                " operations are too many to draw; "

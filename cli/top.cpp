@@ -68,7 +68,7 @@ int top(const TopCommand& command) {
       if (!has_shown) return refuse(state.error());
       if (++failures < kMostFailures) continue;
       std::cout << "The run has probably ended: " << state.error().text << '\n';
-      return kOk;
+      return kExitOk;
     }
     failures = 0;
     try {
@@ -77,12 +77,12 @@ int top(const TopCommand& command) {
       const bool redraws = is_terminal && !command.once;
       std::cout << (redraws ? "\x1b[H\x1b[2J" : "") << screen << std::flush;
       has_shown = true;
-      if (command.once || !json.at("ended").is_null()) return kOk;
+      if (command.once || !json.at("ended").is_null()) return kExitOk;
     } catch (const nlohmann::json::exception& error) {
       return refuse({concat(command.target, " is not the page of a run: ", error.what())});
     }
   }
-  return kInterrupted;
+  return kExitInterrupted;
 }
 
 }  // namespace leeway::cli

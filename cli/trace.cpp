@@ -35,10 +35,10 @@ int trace(const TraceOptions& options) {
   if (file) std::filesystem::rename(unfinished, path, error);
   if (!file || error)
     return refuse({concat('"', path, "\" cannot be written; check the folder and the disk")},
-                  kRunFailed);
+                  kExitFailed);
   std::cout << path << ": " << grouped(*events)
             << " events; open it at https://ui.perfetto.dev or chrome://tracing\n";
-  return kOk;
+  return kExitOk;
 }
 
 }  // namespace leeway::cli

@@ -57,8 +57,8 @@ int evaluate(const EvaluateCommand& command) {
   if (!command.picture.empty())
     if (const Status written = write_durably(disk(), command.picture, picture_of(*result));
         !written)
-      return refuse(written.error(), kRunFailed);
-  return kOk;
+      return refuse(written.error(), kExitFailed);
+  return kExitOk;
 }
 
 CLI::App* add_predict(CLI::App& app, PredictCommand& command) {
@@ -86,9 +86,9 @@ int predict(const PredictCommand& command) {
     return Status();
   });
   if (!done) return refuse(done.error());
-  if (command.out.empty()) return kOk;
+  if (command.out.empty()) return kExitOk;
   const Status written = write_durably(disk(), command.out, lines);
-  return written ? kOk : refuse(written.error(), kRunFailed);
+  return written ? kExitOk : refuse(written.error(), kExitFailed);
 }
 
 CLI::App* add_export(CLI::App& app, ExportCommand& command) {
@@ -118,7 +118,7 @@ int export_model(const ExportCommand& command) {
       command.torch ? export_torch(*trained, folder) : export_onnx(*trained, folder);
   if (!written) return refuse(written.error());
   for (const auto& path : *written) std::cout << "wrote " << path << '\n';
-  return kOk;
+  return kExitOk;
 }
 
 }  // namespace leeway::cli

@@ -65,7 +65,7 @@ int view(const ViewCommand& command) {
   std::cout << events_note(command.folder) << "page: " << (*server)->url() << "\nCtrl-C ends\n"
             << std::flush;
   while (!guard.interrupted()) std::this_thread::sleep_for(std::chrono::milliseconds(50));
-  return kInterrupted;
+  return kExitInterrupted;
 }
 
 // ---- report ----
@@ -86,11 +86,11 @@ int report(const ReportCommand& command) {
   const std::string path = command.out.empty() ? command.folder + "/report.html" : command.out;
   const std::string html = dashboard::report_of((*page)->state(command.predict));
   if (const auto written = write_durably(disk(), path, html); !written)
-    return refuse(written.error(), kRunFailed);
+    return refuse(written.error(), kExitFailed);
   std::cout << events_note(command.folder) << path << ": "
             << size_text(static_cast<std::int64_t>(html.size()))
             << "; open it in a browser, it needs no network\n";
-  return kOk;
+  return kExitOk;
 }
 
 // ---- events ----
@@ -139,7 +139,7 @@ int events(const EventsCommand& command) {
   } catch (const Enough&) {
   }
   if (printed == 0) std::cerr << "leeway: no such event; `leeway events RUN` prints all\n";
-  return kOk;
+  return kExitOk;
 }
 
 }  // namespace leeway::cli

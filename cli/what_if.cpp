@@ -154,7 +154,7 @@ int what_if(const WhatIfCommand& command) {
   } else {
     print(*answer, name_of(command));
   }
-  return kOk;
+  return kExitOk;
 }
 
 }  // namespace leeway::cli

@@ -11,7 +11,7 @@
 #include "cluster/node_name.hpp"
 #include "cluster/shipped.hpp"
 #include "core/text.hpp"
-#include "transport/this_host.hpp"
+#include "core/this_host.hpp"
 
 namespace leeway {
 namespace {

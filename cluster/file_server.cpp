@@ -9,7 +9,7 @@
 
 #include "core/limits.hpp"
 #include "core/text.hpp"
-#include "transport/this_host.hpp"
+#include "core/this_host.hpp"
 
 namespace leeway {
 namespace {

@@ -4,6 +4,7 @@
 
 #include "cluster/node_name.hpp"
 #include "core/text.hpp"
+#include "core/this_host.hpp"
 #include "transport/probe.hpp"
 
 namespace leeway::cluster {
@@ -11,7 +12,7 @@ namespace {
 
 bool is_on_this_host(const std::string& name) {
   const auto node = parse_node(name);
-  return !node || transport::is_loopback(node->host);
+  return !node || is_loopback(node->host);
 }
 
 /// Each host has its own folder.

@@ -1,7 +1,7 @@
 #include "cluster/job_node.hpp"
 
+#include "core/this_host.hpp"
 #include "messages/blobs.hpp"
-#include "transport/this_host.hpp"
 
 namespace leeway {
 

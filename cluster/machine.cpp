@@ -10,6 +10,7 @@
 
 #include "cluster/node_name.hpp"
 #include "core/limits.hpp"
+#include "core/memory.hpp"
 #include "core/text.hpp"
 #include "kernels/instruction_set.hpp"
 #include "plan/devices.hpp"
@@ -34,16 +35,6 @@ std::vector<std::string> gpu_models() {
   return models;
 }
 
-/// Of Linux: memory for new processes without swapping; 0 if unknown.
-std::uint64_t free_memory() {
-  std::ifstream info("/proc/meminfo");
-  std::string word;
-  std::uint64_t kilobytes = 0;
-  while (info >> word)
-    if (word == "MemAvailable:" && info >> kilobytes) break;
-  return kilobytes * 1024;
-}
-
 }  // namespace
 
 node::Machine this_machine(const std::string& tls) {
@@ -52,7 +43,8 @@ node::Machine this_machine(const std::string& tls) {
   machine.cores = std::max(1u, std::thread::hardware_concurrency());
   machine.memory_bytes = static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) *
                          static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
-  machine.free_bytes = free_memory();
+  if (const std::uint64_t free = available_memory().least(); free != AvailableMemory::kUnknown)
+    machine.free_bytes = free;
   machine.gpus = gpu_models();
   machine.wall_ns = std::chrono::duration_cast<std::chrono::nanoseconds>(
                         std::chrono::system_clock::now().time_since_epoch())

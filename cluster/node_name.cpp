@@ -1,12 +1,10 @@
 #include "cluster/node_name.hpp"
 
-#include <unistd.h>
-
 #include <charconv>
 
 #include "core/text.hpp"
+#include "core/this_host.hpp"
 #include "transport/probe.hpp"
-#include "transport/this_host.hpp"
 
 namespace leeway {
 
@@ -45,14 +43,10 @@ std::string reachable_at(const std::string& address, const std::vector<std::stri
     const auto node = parse_node(text);
     const std::string own = node ? transport::local_host_towards(node->host, node->port) : "";
     if (!own.empty()) host = own;
-    if (!host.empty() && !transport::is_loopback(host)) break;
+    if (!host.empty() && !is_loopback(host)) break;
   }
-  if (host.empty()) {
-    char name[256] = "localhost";
-    gethostname(name, sizeof name - 1);
-    return name;
-  }
-  return host;
+  if (host.empty()) host = host_name();
+  return host.empty() ? "localhost" : host;
 }
 
 }  // namespace leeway

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "transport/this_host.hpp"
+#include "core/this_host.hpp"
 
 namespace leeway {
 

@@ -16,17 +16,27 @@ function(leeway_schemas sources)
       set(name ${stem_name})
     endif()
     set(stem ${LEEWAY_GENERATED}/${folder}/${name})
+    set(product ${capnp}.c++ ${stem}.cpp ${capnp}.h ${stem}.wire.hpp ${stem}.hpp)
+    set(for_tests ${LEEWAY_GENERATED}/tests/${folder}/any_${name}.hpp ${LEEWAY_GENERATED}/tests/${folder}/fields_${name}.hpp)
+    # An unchanged file keeps its time, and Ninja compares the times of by-products: a new generator, or an edit of one schema,
+    # recompiles only what includes a file that has changed.
+    set(fresh ${PROJECT_BINARY_DIR}/generating)
+    string(REPLACE ${LEEWAY_GENERATED} ${fresh} fresh_product "${product}")
+    string(REPLACE ${LEEWAY_GENERATED} ${fresh} fresh_for_tests "${for_tests}")
     add_custom_command(VERBATIM
-      OUTPUT ${capnp}.c++ ${stem}.cpp ${capnp}.h ${stem}.wire.hpp ${stem}.hpp
-        ${LEEWAY_GENERATED}/tests/${folder}/any_${name}.hpp
-        ${LEEWAY_GENERATED}/tests/${folder}/fields_${name}.hpp
+      OUTPUT ${fresh}/${folder}/${name}.stamp
+      BYPRODUCTS ${product} ${for_tests}
       COMMAND ${CAPNP_EXECUTABLE} compile --src-prefix=${PROJECT_SOURCE_DIR} -I${PROJECT_SOURCE_DIR}
-        -I${CAPNP_INCLUDE_DIRECTORY} -o${CAPNPC_CXX_EXECUTABLE}:${LEEWAY_GENERATED}
-        -o$<TARGET_FILE:leeway_generator>:${LEEWAY_GENERATED} ${schema}
+        -I${CAPNP_INCLUDE_DIRECTORY} -o${CAPNPC_CXX_EXECUTABLE}:${fresh}
+        -o$<TARGET_FILE:leeway_generator>:${fresh} ${schema}
+      COMMAND ${CMAKE_COMMAND} -E make_directory ${LEEWAY_GENERATED}/tests/${folder}
+      COMMAND ${CMAKE_COMMAND} -E copy_if_different ${fresh_product} ${LEEWAY_GENERATED}/${folder}
+      COMMAND ${CMAKE_COMMAND} -E copy_if_different ${fresh_for_tests} ${LEEWAY_GENERATED}/tests/${folder}
+      COMMAND ${CMAKE_COMMAND} -E touch ${fresh}/${folder}/${name}.stamp
       DEPENDS leeway_generator ${annotations} ${arg_UNPARSED_ARGUMENTS}
       COMMENT "Generating C++ from ${path}")
-    list(APPEND all ${capnp}.c++ ${stem}.cpp)
+    list(APPEND all ${capnp}.c++ ${stem}.cpp ${fresh}/${folder}/${name}.stamp)
   endforeach()
-  file(MAKE_DIRECTORY ${LEEWAY_GENERATED})
+  file(MAKE_DIRECTORY ${LEEWAY_GENERATED} ${PROJECT_BINARY_DIR}/generating)
   set(${sources} ${all} PARENT_SCOPE)
 endfunction()

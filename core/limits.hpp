@@ -78,8 +78,8 @@ inline constexpr std::uint64_t kMaxBlobBytes = std::uint64_t{4} << 30;
 inline constexpr std::uint64_t kMaxMessageBytes = std::uint64_t{64} << 30;
 /// Processes that one mesh is connected to or is connecting to.
 inline constexpr std::size_t kMaxPeers = 4096;
-/// Partly received messages of one peer, one per pair of actors.
-inline constexpr std::size_t kMaxArrivals = 1u << 16;
+/// Pairs of actors between which one peer sends messages. Their order is kept for each.
+inline constexpr std::size_t kMaxArrivals = 1u << 20;
 /// Bytes of a text in a greeting: a host name, a version or a reason.
 inline constexpr std::size_t kMaxGreetingText = 1024;
 /// Pulls of one worker that a shard holds: the current one and a prefetch.

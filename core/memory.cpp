@@ -3,9 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <charconv>
-#include <cstdio>
 #include <fstream>
 #include <optional>
 
@@ -102,25 +100,14 @@ std::uint64_t resident_bytes() {
   return resident * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
 }
 
-std::string byte_text(std::uint64_t bytes) {
-  constexpr std::array kUnits{"bytes", "kB", "MB", "GB", "TB", "PB", "EB"};
-  if (bytes < 1000) return concat(bytes, ' ', kUnits[0]);
-  auto value = static_cast<double>(bytes);
-  std::size_t unit = 0;
-  for (; value >= 999.95 && unit + 1 < kUnits.size(); ++unit) value /= 1000;
-  std::array<char, 32> text{};
-  std::snprintf(text.data(), text.size(), "%.1f %s", value, kUnits[unit]);
-  return text.data();
-}
-
 Status check_memory(const std::string& file, std::string_view what, std::uint64_t bytes,
                     std::string_view advice, const AvailableMemory& memory) {
   if (bytes <= memory.least()) return {};
   const auto words = [](std::uint64_t value) {
-    return value == AvailableMemory::kUnknown ? std::string("no limit") : byte_text(value);
+    return value == AvailableMemory::kUnknown ? std::string("no limit") : size_text(value);
   };
-  return Error{concat(file, ": ", what, " needs ", byte_text(bytes), " of memory, but only ",
-                      byte_text(memory.least()), " are available (on the machine ",
+  return Error{concat(file, ": ", what, " needs ", size_text(bytes), " of memory, but only ",
+                      size_text(memory.least()), " are available (on the machine ",
                       words(memory.machine), ", in the control group ", words(memory.group), "); ",
                       advice)};
 }

@@ -26,9 +26,6 @@ AvailableMemory available_memory(const std::filesystem::path& root = "/");
 /// Memory that this process holds now; 0 if unknown.
 std::uint64_t resident_bytes();
 
-/// "3.2 GB", in decimal units.
-std::string byte_text(std::uint64_t bytes);
-
 /// An error if `what`, such as "reading it", needs more bytes than are available. It names the
 /// file, the need, both limits and `advice`.
 Status check_memory(const std::string& file, std::string_view what, std::uint64_t bytes,

@@ -1,6 +1,7 @@
 #pragma once
 // Text helpers for errors and terminal output.
 #include <cstddef>
+#include <cstdint>
 #include <initializer_list>
 #include <sstream>
 #include <string>
@@ -24,6 +25,9 @@ std::vector<std::string> comma_separated(std::string_view text);
 
 /// `text` without the spaces, tabs and carriage returns at its ends; a view into `text`.
 std::string_view trimmed(std::string_view text);
+
+/// 16384 bytes as "16.4 kB": in decimal units.
+std::string size_text(std::int64_t bytes);
 
 /// `text` as one word of a shell, in quotes if necessary.
 std::string shell_word(const std::string& text);

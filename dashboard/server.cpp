@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "core/text.hpp"
+#include "core/this_host.hpp"
 #include "dashboard/assets.hpp"
 
 namespace leeway::dashboard {
@@ -73,20 +74,11 @@ class BoundedQueue final : public httplib::TaskQueue {
   std::vector<std::thread> threads_;
 };
 
-/// Whether `host` names this host by an address of the loopback interface. A name such as
-/// 127.evil.example does not.
-bool is_loopback(const std::string& host) {
-  in_addr address{};
-  if (::inet_pton(AF_INET, host.c_str(), &address) == 1)
-    return (ntohl(address.s_addr) >> 24) == 127;
-  return host == "localhost" || host == "::1";
-}
-
 /// The address by which other machines reach this one, for a wildcard address.
 std::string reachable(const ListenAddress& address) {
   if (address.host != "0.0.0.0" && address.host != "::") return address.host;
-  char name[256] = "";
-  return ::gethostname(name, sizeof name - 1) == 0 ? name : address.host;
+  const std::string name = host_name();
+  return name.empty() ? address.host : name;
 }
 
 std::string without_brackets(const std::string& host) {

@@ -14,6 +14,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "core/files.hpp"
 #include "core/text.hpp"
 #include "messages/generator/names.hpp"
 #include "messages/trace.capnp.h"
@@ -21,40 +22,14 @@
 namespace leeway {
 namespace {
 
-/// A file's content in memory, mapped: traces may be large.
-class MappedFile {
- public:
-  static Expected<MappedFile> open(const std::string& path) {
-    const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-    struct stat status {};
-    if (file < 0 || fstat(file, &status) != 0) {
-      const Error error{concat(path, ": ", std::strerror(errno),
-                               "; give the folder of a run with --trace-messages")};
-      if (file >= 0) close(file);
-      return error;
-    }
-    const auto bytes = static_cast<std::size_t>(status.st_size);
-    void* const start =
-        bytes == 0 ? nullptr : mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE, file, 0);
-    close(file);
-    if (start == MAP_FAILED) return Error{concat(path, ": ", std::strerror(errno))};
-    return MappedFile(static_cast<const capnp::word*>(start), bytes);
-  }
-  MappedFile(MappedFile&& other) noexcept
-      : start_(std::exchange(other.start_, nullptr)), bytes_(other.bytes_) {}
-  MappedFile& operator=(MappedFile&&) = delete;
-  ~MappedFile() {
-    if (start_) munmap(const_cast<capnp::word*>(start_), bytes_);
-  }
-  kj::ArrayPtr<const capnp::word> words() const {
-    return kj::arrayPtr(start_, bytes_ / sizeof(capnp::word));
-  }
+/// Traces may be large: the content is mapped, and stays valid as long as the pointer.
+using Content = std::shared_ptr<const Files::Content>;
 
- private:
-  MappedFile(const capnp::word* start, std::size_t bytes) : start_(start), bytes_(bytes) {}
-  const capnp::word* start_;
-  std::size_t bytes_;
-};
+kj::ArrayPtr<const capnp::word> words_of(const Content& content) {
+  const auto bytes = content->bytes();
+  return kj::arrayPtr(reinterpret_cast<const capnp::word*>(bytes.data()),
+                      bytes.size() / sizeof(capnp::word));
+}
 
 /// Records are read from a trusted file; a weights message may be long.
 capnp::ReaderOptions reader_options() {
@@ -102,12 +77,12 @@ std::string kind_of(const schema::MessageRecord::Reader& record) {
 void remove_cut_record(const std::string& path) {
   std::size_t whole = 0;
   {
-    const auto file = MappedFile::open(path);
+    const auto file = disk().read(path);
     if (!file) return;  // a new one
-    auto words = file->words();
+    auto words = words_of(*file);
     while (read_record(words, [](const auto&) {}))
       ;
-    whole = static_cast<std::size_t>(words.begin() - file->words().begin()) * sizeof(capnp::word);
+    whole = static_cast<std::size_t>(words.begin() - words_of(*file).begin()) * sizeof(capnp::word);
   }
   std::error_code ignored;  // the device of a full disk has no size
   if (std::filesystem::file_size(path, ignored) > whole && !ignored)
@@ -175,14 +150,15 @@ std::vector<std::string> message_kinds() {
 
 Expected<std::string> read_messages(const std::string& path, const MessageFilter& filter,
                                     const std::function<bool(const RecordedMessage&)>& show) {
-  const auto file = MappedFile::open(path);
-  if (!file) return file.error();
+  const auto file = disk().read(path);
+  if (!file)
+    return Error{concat(file.error().text, "; give the folder of a run with --trace-messages")};
   struct Found {
     std::int64_t ns;
     const capnp::word* record;
   };
   std::vector<Found> found;
-  auto words = file->words();
+  auto words = words_of(*file);
   const capnp::word* at = words.begin();
   while (read_record(words, [&](const schema::MessageRecord::Reader& record) {
     if (passes(filter, record)) found.push_back({record.getNs(), at});
@@ -194,7 +170,7 @@ Expected<std::string> read_messages(const std::string& path, const MessageFilter
                    [](const Found& a, const Found& b) { return a.ns < b.ns; });
   bool goes_on = true;
   for (const auto& one : found) {
-    auto rest = kj::arrayPtr(one.record, file->words().end());
+    auto rest = kj::arrayPtr(one.record, words_of(*file).end());
     read_record(rest, [&](const schema::MessageRecord::Reader& record) {
       const BodyReader body = record.getEnvelope().getBody();
       goes_on = show({{record.getNs()},

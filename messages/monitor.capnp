@@ -76,6 +76,8 @@ struct Evicted {
   reason @1 :Text;
   returnedSamples @2 :UInt64;
   partial @3 :Bool;
+  ended @4 :UInt32 $type(Common.worker);  # itself, or the stage of its pipeline that has ended
+  rejoined @5 :Bool;  # known only because it joins again: its host may know the reason
 }
 
 struct RunEnded {

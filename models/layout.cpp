@@ -119,10 +119,6 @@ std::vector<Bucket> buckets_of(const std::vector<Block>& blocks, const std::vect
   return buckets;
 }
 
-}  // namespace
-
-namespace {
-
 /// Calls zero(begin, end) for the floats between slices.
 template <class Zero>
 void for_padding(const Model& model, const Block& block, Zero zero) {

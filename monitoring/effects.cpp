@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "actors/scheduler/scheduler.hpp"
 #include "core/limits.hpp"
 #include "core/text.hpp"
 #include "monitoring/format.hpp"
@@ -89,12 +88,9 @@ void name_crashes(RunReport& report, const Job& job) {
     const auto* crash = std::get_if<plan::Crash>(&fault.kind);
     if (!crash || !report.faults_fired[i] || fault.actor.kind != RoleKind::worker) continue;
     const WorkerId worker(fault.actor.index);
-    std::string& end = report.workers.at(job.stages->lead_of(worker).value()).end;
-    // The end of a pipeline begins with the worker that caused it.
-    const std::string cause = job.stages->piped() ? concat("worker ", worker, " (") : "";
-    if (end.starts_with(cause) && end.ends_with(kJoinsAgain))
-      end.replace(end.size() - kJoinsAgain.size(), kJoinsAgain.size(),
-                  plan::reason_of(*crash).text);
+    WorkerTotals& totals = report.workers.at(job.stages->lead_of(worker).value());
+    if (totals.rejoined == worker)
+      totals.end = job.stages->end_of(worker, plan::reason_of(*crash).text);
   }
 }
 

@@ -41,18 +41,6 @@ std::string signed_percent(double share) {
   return concat(share < 0 ? "-" : "+", fixed(100 * std::abs(share), 1), '%');
 }
 
-std::string size_text(std::int64_t bytes) {
-  if (bytes < 1000) return concat(bytes, " B");
-  constexpr std::array kUnits{" kB", " MB", " GB", " TB", " PB", " EB"};
-  std::size_t unit = 0;
-  std::int64_t tenths = bytes / 100;
-  while (tenths >= 10'000 && unit + 1 < kUnits.size()) {
-    tenths /= 1000;
-    ++unit;
-  }
-  return concat(tenths / 10, '.', tenths % 10, kUnits[unit]);
-}
-
 std::string codec_text(std::uint64_t bytes, std::uint64_t bytes_without_codec) {
   if (bytes == bytes_without_codec || bytes == 0) return {};
   const double times = static_cast<double>(bytes_without_codec) / static_cast<double>(bytes);

@@ -15,8 +15,6 @@ std::string fixed(double number, int digits);
 std::string percent(double share);
 /// 0.051 as "+5.1%".
 std::string signed_percent(double share);
-/// 16384 as "16.3 kB": rounded down.
-std::string size_text(std::int64_t bytes);
 /// "1.5 GB instead of 6.0 GB, 4 times fewer". Empty if no codec has changed the bytes.
 std::string codec_text(std::uint64_t bytes, std::uint64_t bytes_without_codec);
 /// Seconds as "850 ms", "12.3 s", "3 min 20 s" or "2 h 5 min".

@@ -3,10 +3,10 @@
 #include <netdb.h>
 #include <sys/socket.h>
 
-#include <charconv>
 #include <memory>
 
 #include "core/descriptor.hpp"
+#include "core/number.hpp"
 #include "core/text.hpp"
 
 namespace leeway {
@@ -31,9 +31,10 @@ Expected<ListenAddress> split_listen_address(const std::string& text) {
       return Error{"an IPv6 address needs brackets, such as [::1]:9464"};
     if (address.host.empty()) return Error{"no host before the colon; give 0.0.0.0:PORT or PORT"};
   }
-  const auto [end, error] = std::from_chars(port.data(), port.data() + port.size(), address.port);
-  if (error != std::errc() || end != port.data() + port.size())
+  const auto number = parse_number<decltype(address.port)>(port);
+  if (!number)
     return Error{concat('"', port, "\" is not a port; give [HOST:]PORT with a port of 0 to 65535")};
+  address.port = *number;
   return address;
 }
 

@@ -14,6 +14,7 @@
 
 #include "checkpoint/store.hpp"
 #include "core/text.hpp"
+#include "core/this_host.hpp"
 #include "monitoring/append.hpp"
 #include "monitoring/format.hpp"
 #include "monitoring/varint.hpp"
@@ -164,8 +165,8 @@ double unix_seconds() {
 
 /// A name that no file has: a run may be resumed within a second.
 std::string new_event_file(const std::string& folder, double now) {
-  char host[256] = "";
-  if (::gethostname(host, sizeof host - 1) != 0 || !*host) std::strcpy(host, "localhost");
+  std::string host = host_name();
+  if (host.empty()) host = "localhost";
   std::error_code ignored;
   for (auto seconds = static_cast<std::int64_t>(now);; ++seconds) {
     std::string path = concat(folder, "/events.out.tfevents.", seconds, '.', host);

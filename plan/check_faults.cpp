@@ -187,10 +187,6 @@ void check_fault(Checks& checks, const Plan& plan, const plan::Fault& fault,
                  " has no iterations; give a time, as in --fault shard0:crash@3s");
 }
 
-}  // namespace
-
-namespace {
-
 void check_workers(Checks& checks, const Plan& plan, const plan::Straggler& it,
                    const std::string& name) {
   const auto check = [&](const char* field, std::uint32_t worker) {

@@ -14,11 +14,11 @@
 #include "actors/job.hpp"
 #include "core/files.hpp"
 #include "core/text.hpp"
+#include "core/this_host.hpp"
 #include "models/datasets/checksum.hpp"
 #include "plan/epochs.hpp"
 #include "runtime/cluster/options.hpp"
 #include "runtime/scenario.hpp"
-#include "transport/this_host.hpp"
 
 namespace leeway {
 namespace {

@@ -8,6 +8,7 @@
 #include <mutex>
 
 #include "core/check.hpp"
+#include "core/exit_codes.hpp"
 #include "core/text.hpp"
 #include "models/datasets/load.hpp"
 #include "monitoring/format.hpp"
@@ -61,7 +62,7 @@ class RunRecorder final : public Audience {
 
 Result refused(const Plan& plan, std::string error) {
   Result result = empty_result(plan);
-  result.exit_code = 2;
+  result.exit_code = kExitRefused;
   result.error = std::move(error);
   return result;
 }
@@ -136,7 +137,7 @@ void run_on_threads(const std::shared_ptr<const Job>& job, const Observers& obse
   const auto ended = wait_for_end(
       host, [&] { return observers.wait_for_end(); }, observers.stop);
   if (ended) return;
-  result.exit_code = 1;
+  result.exit_code = kExitFailed;
   result.error = ended.error().text;
 }
 
@@ -148,7 +149,9 @@ void run_on_cluster(ClusterRun& cluster, const std::shared_ptr<const Job>& job,
       observers.stop);
   if (ended) return;
   result.error = ended.error().text;
-  result.exit_code = cluster.began() ? 1 : cluster.interrupted() ? 130 : 2;
+  result.exit_code = cluster.began()         ? kExitFailed
+                     : cluster.interrupted() ? kExitInterrupted
+                                             : kExitRefused;
 }
 
 /// Prints a line. On a terminal, it replaces the progress line.
@@ -181,7 +184,7 @@ void run_simulation(AnySimulation& simulation, Host& host, const Job& job,
     result.error = failed.what();
   }
   if (!result.error.empty()) {
-    result.exit_code = 1;
+    result.exit_code = kExitFailed;
     result.error = concat("simulation: ", result.error, "; repeat it with --seed ", job.plan.seed);
     return;
   }
@@ -300,7 +303,7 @@ Result run(const Plan& plan, const RunOptions& options) {
   const auto& [checkpoints, cluster, job] = *prepared;
   if (guard.interrupted()) {
     Result result = refused(plan, "interrupted before the start");
-    result.exit_code = 130;
+    result.exit_code = kExitInterrupted;
     return result;
   }
   for (const auto& note : job->notes) say(options, note);
@@ -314,14 +317,14 @@ Result run(const Plan& plan, const RunOptions& options) {
     if (ready) ready = cluster->prepare(*job);
     if (!ready) {
       Result result = refused(plan, ready.error().text);
-      if (cluster->interrupted()) result.exit_code = 130;
+      if (cluster->interrupted()) result.exit_code = kExitInterrupted;
       return result;
     }
   }
   if (plan.simulated && options.check_determinism)
     if (const auto same = check_determinism(plan, job->data); !same) {
       Result result = refused(plan, same.error().text);
-      result.exit_code = 1;
+      result.exit_code = kExitFailed;
       return result;
     }
 
@@ -396,11 +399,11 @@ Result run(const Plan& plan, const RunOptions& options) {
   if (!options.quiet) print_summary(*job, result, kept, options);
   if (!std::cout) {
     std::cerr << plan.name << ": " << kUnwritten << std::endl;
-    if (result.exit_code == 0) result.exit_code = 1;
+    if (result.exit_code == kExitOk) result.exit_code = kExitFailed;
   }
   if (options.strict) be_strict(result);
   // A signal after the end of this run must still stop a program of several runs.
-  if (result.exit_code == 0 && guard.interrupted()) result.exit_code = 130;
+  if (result.exit_code == kExitOk && guard.interrupted()) result.exit_code = kExitInterrupted;
   return result;
 }
 

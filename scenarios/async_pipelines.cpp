@@ -17,6 +17,7 @@
 // the curves (--out DIR) before you trust a row.
 #include <leeway/actors/outbox.hpp>
 #include <leeway/actors/stages.hpp>
+#include <leeway/core/exit_codes.hpp>
 #include <leeway/core/text.hpp>
 #include <leeway/leeway.hpp>
 #include <leeway/monitoring/format.hpp>
@@ -261,7 +262,7 @@ class Study {
                        trial.updates.observe(at, event);
                      }});
       const Result& result = trial.result;
-      if (result.exit_code == 130 || !result.ran)
+      if (result.exit_code == kExitInterrupted || !result.ran)
         return report_.failed(concat(title, ", ", schedule), result);
       trial.losses = trial.updates.losses(result.totals.evaluations);
       spacing.observe(trial.losses);

@@ -1,5 +1,6 @@
 #include "campaign.hpp"
 
+#include <leeway/core/exit_codes.hpp>
 #include <leeway/core/text.hpp>
 
 #include <unistd.h>
@@ -18,6 +19,10 @@ constexpr const char* kTrialsFile = "trials.jsonl";
 std::string about(double seconds) {
   return seconds < 90 ? concat(std::llround(seconds), " s")
                       : concat(std::llround(seconds / 60), " min");
+}
+
+Error unwritable(const std::string& path) {
+  return Error{concat(path, ": cannot be written; is the disk full?")};
 }
 
 }  // namespace
@@ -42,6 +47,7 @@ Status Campaign::open(Report& report, const nlohmann::json& settings) {
   out_.open(fresh);
   out_ << settings << std::endl;
   for (const auto& [trial, figures] : known_) write(trial, figures);
+  if (!out_) return unwritable(fresh);
   std::error_code failed;
   std::filesystem::rename(fresh, path, failed);
   if (failed) return Error{concat(path, ": cannot be written: ", failed.message())};
@@ -57,11 +63,13 @@ int Campaign::run(const std::vector<Named>& trials,
   return in_parallel(
       left.size(), [&](std::size_t i) { return leeway::run(left[i]->plan, {.quiet = true}); },
       [&](std::size_t i, const Result& result) {
-        constexpr int kInterrupted = 130;
-        if (!result.ran || !result.violated.empty() || result.exit_code == kInterrupted)
+        if (!result.ran || !result.violated.empty() || result.exit_code == kExitInterrupted)
           return report.failed(left[i]->name, result);
         known_[left[i]->name] = result.ok() ? figures(result) : failed;
-        if (out_.is_open()) write(left[i]->name, known_[left[i]->name]);
+        if (out_.is_open()) {
+          write(left[i]->name, known_[left[i]->name]);
+          if (!out_) return report.refuse(unwritable(report.folder() + '/' + kTrialsFile).text);
+        }
         show_progress();
         return 0;
       });
@@ -75,8 +83,8 @@ void Campaign::write(const std::string& trial, const Figures& figures) {
 }
 
 void Campaign::take(const nlohmann::json& line) {
-  if (!line.is_object()) return;  // the last line of a study that was killed
-  Figures& figures = known_[line.at("trial")];
+  if (!line.contains("trial")) return;  // the last line of a study that was killed
+  Figures& figures = known_[line["trial"]];
   for (const auto& [name, value] : line.items())
     if (name != "trial") figures[name] = value.is_null() ? kNever : value.get<double>();
 }

@@ -26,10 +26,11 @@ const Envelope* Letter::open() const {
 }
 
 Violation::Violation(std::string property, std::vector<Address> actors, std::string seen,
-                     const std::string& before)
+                     Damage damage, const std::string& before)
     : CheckFailed(report(property, actors, seen, before)),
       property_(std::move(property)),
       actors_(std::move(actors)),
-      seen_(std::move(seen)) {}
+      seen_(std::move(seen)),
+      damage_(damage) {}
 
 }  // namespace leeway::sim

@@ -60,20 +60,25 @@ class Observer {
   virtual void on_run_ended(const RunTotals&) {}
 };
 
+/// The damage of a run that violates a property.
+enum class Damage : std::uint8_t { updates, samples, other };
+
 /// The exception of a checker: the violated property, the actors and the observation. The host adds
 /// the preceding messages and events as `before`.
 class Violation : public CheckFailed {
  public:
   Violation(std::string property, std::vector<Address> actors, std::string seen,
-            const std::string& before = {});
+            Damage damage = Damage::other, const std::string& before = {});
   const std::string& property() const { return property_; }
   const std::vector<Address>& actors() const { return actors_; }
   const std::string& seen() const { return seen_; }
+  Damage damage() const { return damage_; }
 
  private:
   std::string property_;
   std::vector<Address> actors_;
   std::string seen_;
+  Damage damage_;
 };
 
 }  // namespace leeway::sim

@@ -68,7 +68,7 @@ class Observers {
     } catch (const Violation& violation) {
       record();
       throw Violation(violation.property(), violation.actors(), violation.seen(),
-                      recent_.about(violation.actors()));
+                      violation.damage(), recent_.about(violation.actors()));
     }
     record();
   }

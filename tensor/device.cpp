@@ -1,8 +1,8 @@
 #include "tensor/device.hpp"
 
-#include <charconv>
 #include <system_error>
 
+#include "core/number.hpp"
 #include "core/text.hpp"
 
 namespace leeway {
@@ -13,11 +13,9 @@ Expected<Device> parse_device(const std::string& text) {
   if (text == "cpu") return Device{};
   if (text == kCuda) return Device{Device::Kind::cuda, 0};
   if (!text.starts_with("cuda:")) return unknown;
-  Device device{Device::Kind::cuda, -1};
-  const char* const end = text.data() + text.size();
-  const auto [parsed, failed] = std::from_chars(text.data() + kCuda.size() + 1, end, device.index);
-  if (failed != std::errc() || parsed != end || device.index < 0) return unknown;
-  return device;
+  const auto index = parse_number<int>(std::string_view(text).substr(kCuda.size() + 1));
+  if (!index || *index < 0) return unknown;
+  return Device{Device::Kind::cuda, *index};
 }
 
 }  // namespace leeway

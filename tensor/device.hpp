@@ -9,7 +9,7 @@
 namespace leeway {
 
 struct Device {
-  enum class Kind : std::uint8_t { host, shared, cuda };
+  enum class Kind : std::uint8_t { host, cuda };
   Kind kind = Kind::host;
   int index = 0;
   bool operator==(const Device&) const = default;
@@ -19,8 +19,6 @@ inline std::ostream& operator<<(std::ostream& out, Device device) {
   switch (device.kind) {
     case Device::Kind::host:
       return out << "host";
-    case Device::Kind::shared:
-      return out << "shared memory";
     case Device::Kind::cuda:
       return out << "cuda:" << device.index;
   }

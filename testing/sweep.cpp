@@ -1,12 +1,10 @@
 #include "testing/sweep.hpp"
 
-#include <charconv>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 
-#include "core/check.hpp"
+#include "core/number.hpp"
 #include "core/text.hpp"
 #include "sim/search/shrink.hpp"
 
@@ -88,16 +86,14 @@ Verdict report(const Plan& plan, Attempt first, const SweepOptions& options,
                         "\n", kept_plan(shrunk, options.folder))};
 }
 
-/// The only seed, if the environment names one.
-std::optional<std::uint64_t> seed_of_environment() {
+/// Leaves only the seed that the environment names, if it does.
+Status take_seed_of_environment(SweepOptions& options) {
   const char* text = std::getenv("LEEWAY_SEED");
-  if (!text || *text == '\0') return std::nullopt;
-  std::uint64_t seed = 0;
-  const char* end = text + std::strlen(text);
-  const auto [stopped, error] = std::from_chars(text, end, seed);
-  if (error != std::errc() || stopped != end)
-    throw CheckFailed(concat("LEEWAY_SEED: \"", text, "\" is not a seed; give a number"));
-  return seed;
+  if (!text || *text == '\0') return {};
+  const auto seed = parse_number<std::uint64_t>(text);
+  if (!seed) return Error{concat("LEEWAY_SEED: \"", text, "\" is not a seed; give a number")};
+  options.first = options.last = *seed;
+  return {};
 }
 
 }  // namespace
@@ -110,7 +106,8 @@ Verdict sweep(const Scenario& scenario, const SweepOptions& options, const Prope
   // Both are part of the plan, which may change them.
   range.simulate.seed.reset();
   range.simulate.world.reset();
-  if (const auto seed = seed_of_environment()) range.first = range.last = *seed;
+  if (const Status taken = take_seed_of_environment(range); !taken)
+    return {false, taken.error().text};
   if (range.last < range.first)
     return {false, concat("seeds ", range.first, " to ", range.last, " are none; give a range")};
   for (std::uint64_t seed = range.first;; ++seed) {

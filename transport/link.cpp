@@ -5,7 +5,7 @@
 
 #include "core/check.hpp"
 #include "core/text.hpp"
-#include "transport/this_host.hpp"
+#include "core/this_host.hpp"
 
 namespace leeway::transport {
 namespace {

@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "core/text.hpp"
+#include "core/this_host.hpp"
 #include "transport/link.hpp"
-#include "transport/this_host.hpp"
 
 namespace leeway::transport {
 namespace {

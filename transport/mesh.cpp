@@ -1,6 +1,7 @@
 #include "transport/mesh.hpp"
 
 #include "core/text.hpp"
+#include "core/this_host.hpp"
 #include "tensor/shared_arena.hpp"
 #include "transport/certificates.hpp"
 #include "transport/mesh_node.hpp"

@@ -4,9 +4,9 @@
 #include <utility>
 
 #include "core/text.hpp"
+#include "core/this_host.hpp"
 #include "transport/mesh_node.hpp"
 #include "transport/probe.hpp"
-#include "transport/this_host.hpp"
 
 namespace leeway::transport {
 namespace {
@@ -274,19 +274,33 @@ void MeshNode::run_bulk(const LinkPointer& link, Token token, bool sends, bool c
 }
 
 void MeshNode::in_background(std::function<void()> work) {
-  std::lock_guard lock(call_mutex_);
-  if (closing_) return;
-  try {
-    std::thread([this, work = std::move(work)]() mutable {
-      work();
-      work = nullptr;
-      std::lock_guard done(call_mutex_);
-      --background_;
-      call_changed_.notify_all();
-    }).detach();
+  {
+    std::lock_guard lock(call_mutex_);
+    if (closing_) return;
+    const bool others_wait = !unstarted_.empty();
+    unstarted_.push_back(std::move(work));
+    start_threads();
+    if (others_wait || unstarted_.empty()) return;
+  }
+  note("this process cannot start another thread now, and tries again");
+}
+
+/// Under call_mutex_.
+void MeshNode::start_threads() {
+  while (!closing_ && !unstarted_.empty()) {
+    try {
+      std::thread([this, work = unstarted_.front()]() mutable {
+        work();
+        work = nullptr;
+        std::lock_guard done(call_mutex_);
+        --background_;
+        call_changed_.notify_all();
+      }).detach();
+    } catch (const std::system_error&) {
+      return;
+    }
     ++background_;  // the thread needs the lock to end
-  } catch (const std::system_error& failed) {
-    note(concat("this process cannot start a thread: ", failed.what()));
+    unstarted_.pop_front();
   }
 }
 

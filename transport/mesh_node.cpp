@@ -5,9 +5,9 @@
 
 #include "core/check.hpp"
 #include "core/text.hpp"
+#include "core/this_host.hpp"
 #include "tensor/shared_arena.hpp"
 #include "transport/probe.hpp"
-#include "transport/this_host.hpp"
 
 namespace leeway::transport {
 namespace {
@@ -85,6 +85,7 @@ MeshNode::~MeshNode() {
   for (const auto& link : all_links()) link->leave();
   std::unique_lock lock(call_mutex_);
   closing_ = true;
+  unstarted_.clear();
   call_changed_.notify_all();
   const std::int64_t until = steady_ns() + kCloseNs;
   // The poller still runs: links send their rest, and end if the peer does not answer.
@@ -299,6 +300,10 @@ void MeshNode::tick() {
   ticked_at_ = now;
   Lender::reap_gone();
   if (reception_) reception_->tick();
+  {
+    std::lock_guard lock(call_mutex_);
+    start_threads();
+  }
   for (const auto& link : all_links()) link->tick(now, fresh);
   std::lock_guard lock(mutex_);
   const auto has_ended = [](const auto& entry) {

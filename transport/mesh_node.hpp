@@ -1,6 +1,7 @@
 #pragma once
 // MeshNode: implements Mesh: links, calls, new calls for lost connections, and the clock.
 #include <condition_variable>
+#include <deque>
 #include <functional>
 #include <map>
 #include <set>
@@ -91,7 +92,9 @@ class MeshNode final : public Mesh {
   /// `called`: by the peer, which must confirm the lane.
   void run_bulk(const LinkPointer& link, Token token, bool sends, bool called,
                 std::unique_ptr<Stream> stream);
+  /// Calls `work` on a new thread, later if none can be started now.
   void in_background(std::function<void()> work);
+  void start_threads();
 
   LinkDetails details(const std::string& host) const;
   std::string too_far(const LinkDetails& other) const;
@@ -123,8 +126,9 @@ class MeshNode final : public Mesh {
 
   std::mutex call_mutex_;
   std::condition_variable call_changed_;
-  std::set<PeerId> called_again_;  // links that call_again() works for
-  unsigned background_ = 0;        // running threads
+  std::set<PeerId> called_again_;                // links that call_again() works for
+  unsigned background_ = 0;                      // running threads
+  std::deque<std::function<void()>> unstarted_;  // work for which no thread could be started
   bool closing_ = false;
 
   Poller poller_;

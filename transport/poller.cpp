@@ -8,12 +8,12 @@
 #include <utility>
 
 #include "core/check.hpp"
-#include "transport/this_host.hpp"
+#include "core/this_host.hpp"
 
 namespace leeway::transport {
 namespace {
 
-constexpr Poller::Id kWakes = 0;
+constexpr Poller::Id kWakes = Poller::kNone;  // in events
 
 epoll_event event_of(Poller::Id id, std::uint32_t events) {
   epoll_event event{};
@@ -60,8 +60,9 @@ Poller::Id Poller::add(int socket, std::uint32_t events, std::shared_ptr<Watcher
   const Id id = ++last_;
   watchers_.emplace(id, std::move(watcher));
   epoll_event event = event_of(id, events);
-  if (epoll_ctl(epoll_.number(), EPOLL_CTL_ADD, socket, &event) != 0) watchers_.erase(id);
-  return id;
+  if (epoll_ctl(epoll_.number(), EPOLL_CTL_ADD, socket, &event) == 0) return id;
+  watchers_.erase(id);
+  return kNone;
 }
 
 void Poller::change(Id id, int socket, std::uint32_t events) {

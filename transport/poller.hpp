@@ -24,6 +24,7 @@ class Poller {
     virtual void on_ready(std::uint32_t events) = 0;
   };
   using Id = std::uint64_t;
+  static constexpr Id kNone = 0;
 
   /// Calls `tick` about every `period`, on its thread.
   Poller(Duration period, std::function<void()> tick);
@@ -34,7 +35,8 @@ class Poller {
   void stop();
 
   // From any thread:
-  /// Watches a socket until remove(). Keeps the watcher alive.
+  /// Watches a socket until remove(). Keeps the watcher alive. kNone: the kernel has no memory for
+  /// another one, or its limit for this user is reached (fs.epoll.max_user_watches).
   Id add(int socket, std::uint32_t events, std::shared_ptr<Watcher> watcher);
   void change(Id id, int socket, std::uint32_t events);
   /// The socket must be open. A handler that runs on the poller's thread may still end.

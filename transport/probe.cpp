@@ -10,7 +10,7 @@
 #include <cstring>
 #include <memory>
 
-#include "transport/this_host.hpp"
+#include "core/this_host.hpp"
 
 namespace leeway::transport {
 namespace {
@@ -89,12 +89,6 @@ std::string unresolved(const std::string& host) {
   std::string why;
   addresses_of(host, 0, SOCK_STREAM, why);
   return why;
-}
-
-bool is_loopback(const std::string& address) {
-  in_addr v4{};
-  if (inet_pton(AF_INET, address.c_str(), &v4) == 1) return ntohl(v4.s_addr) >> 24 == 127;
-  return address == "::1" || address == "localhost";
 }
 
 bool is_any(const std::string& address) {

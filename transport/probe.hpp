@@ -28,8 +28,6 @@ std::string local_host_towards(const std::string& host, std::uint16_t port);
 /// Why the host's name or address cannot be resolved; empty if it can.
 std::string unresolved(const std::string& host);
 
-/// "127.0.0.1", "::1", "localhost": not reachable from other hosts.
-bool is_loopback(const std::string& address);
 /// "0.0.0.0", "::": all addresses of the host.
 bool is_any(const std::string& address);
 

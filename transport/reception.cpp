@@ -9,8 +9,9 @@
 #include <cstring>
 #include <utility>
 
+#include "core/check.hpp"
 #include "core/text.hpp"
-#include "transport/this_host.hpp"
+#include "core/this_host.hpp"
 
 namespace leeway::transport {
 namespace {
@@ -60,7 +61,11 @@ class Reception::Caller final : public Poller::Watcher,
   Caller(Reception& reception, std::unique_ptr<Stream> stream)
       : since(steady_ns()), reception_(reception), stream_(std::move(stream)) {}
 
-  void start() { id_ = reception_.poller_.add(stream_->number(), EPOLLIN, shared_from_this()); }
+  /// False: its socket cannot be watched.
+  bool start() {
+    id_ = reception_.poller_.add(stream_->number(), EPOLLIN, shared_from_this());
+    return id_ != Poller::kNone;
+  }
   /// Ends the connection, unless it was handed over.
   void end() {
     if (!stream_) return;
@@ -174,7 +179,7 @@ class Reception::Caller final : public Poller::Watcher,
 
   Reception& reception_;
   std::unique_ptr<Stream> stream_;  // null when it was handed over
-  Poller::Id id_ = 0;
+  Poller::Id id_ = Poller::kNone;
   Step step_ = Step::shakes_hands;
   std::uint32_t waits_for_ = EPOLLIN;
   PacketReader reader_;
@@ -201,10 +206,11 @@ void Reception::start(Handlers handlers) {
   handlers_ = std::move(handlers);
   // The mesh owns the reception, and stops the poller before it.
   id_ = poller_.add(socket_.number(), EPOLLIN, std::shared_ptr<Watcher>(this, [](Watcher*) {}));
+  LW_CHECK(id_ != Poller::kNone, "the system watches no more sockets");
 }
 
 void Reception::stop() {
-  if (id_ != 0) poller_.remove(std::exchange(id_, 0), socket_.number());
+  if (id_ != Poller::kNone) poller_.remove(std::exchange(id_, Poller::kNone), socket_.number());
   for (const auto& caller : std::exchange(callers_, {})) caller->end();
 }
 
@@ -243,7 +249,7 @@ void Reception::accept_one() {
   }
   auto stream = std::make_unique<Stream>(std::move(accepted), Stream::Side::called, options_.tls);
   callers_.push_back(std::make_shared<Caller>(*this, std::move(stream)));
-  callers_.back()->start();
+  if (!callers_.back()->start()) callers_.pop_back();
 }
 
 void Reception::refuse(const std::string& why) {

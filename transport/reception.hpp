@@ -59,7 +59,7 @@ class Reception final : public Poller::Watcher {
   const Socket socket_;
   const std::uint16_t port_;
   Handlers handlers_;
-  Poller::Id id_ = 0;
+  Poller::Id id_ = Poller::kNone;
   std::deque<std::shared_ptr<Caller>> callers_;  // the oldest first
   std::int64_t accept_after_ = 0;                // on the steady clock; 0: accepts
   Refusals refusals_{"a call"};

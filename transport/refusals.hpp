@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "core/text.hpp"
-#include "transport/this_host.hpp"
+#include "core/this_host.hpp"
 
 namespace leeway::transport {
 

@@ -40,6 +40,7 @@ void SmallLane::start(Handlers handlers) {
   if (closed_) return;
   id_ = poller_.add(stream_->number(), EPOLLIN | (waits_to_write_ ? std::uint32_t{EPOLLOUT} : 0),
                     shared_from_this());
+  if (id_ == Poller::kNone) return poller_.post([self = shared_from_this()] { self->end(false); });
   // OpenSSL may hold bytes that arrived with the greeting.
   if (stream_->is_encrypted())
     poller_.post([self = shared_from_this()] { self->on_ready(EPOLLIN); });
@@ -71,14 +72,14 @@ void SmallLane::flush() {
   }
   if (progress == Stream::Progress::ended) return stream_->cut();  // reading reports the end
   const bool waits = !left.empty();
-  if (std::exchange(waits_to_write_, waits) == waits || id_ == 0) return;
+  if (std::exchange(waits_to_write_, waits) == waits || id_ == Poller::kNone) return;
   poller_.change(id_, stream_->number(), EPOLLIN | (waits ? std::uint32_t{EPOLLOUT} : 0));
 }
 
 void SmallLane::close() {
   std::lock_guard lock(mutex_);
   if (std::exchange(closed_, true)) return;
-  if (id_ != 0) poller_.remove(id_, stream_->number());
+  if (id_ != Poller::kNone) poller_.remove(id_, stream_->number());
   stream_->cut();
   Bytes().swap(out_);
 }

@@ -78,7 +78,7 @@ class SmallLane final : public Poller::Watcher, public std::enable_shared_from_t
   std::size_t begin_ = 0, end_ = 0;  // unhandled bytes of in_
 
   mutable std::mutex mutex_;
-  Poller::Id id_ = 0;  // 0: not watched
+  Poller::Id id_ = Poller::kNone;  // unless it is watched
   bool closed_ = false, waits_to_write_ = false;
   Bytes out_;
   std::size_t written_ = 0;  // of out_

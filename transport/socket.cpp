@@ -5,7 +5,7 @@
 
 #include <cerrno>
 
-#include "transport/this_host.hpp"
+#include "core/this_host.hpp"
 
 namespace leeway::transport {
 

@@ -18,12 +18,6 @@ constexpr std::int64_t kChunksAhead = 8;
 /// Between two progress lines.
 constexpr Duration kShowEvery = seconds(2);
 
-std::string size_text(double bytes) {
-  const bool large = bytes >= 1e9;
-  return concat(static_cast<std::int64_t>(bytes / (large ? 1e9 : 1e6) + 0.5),
-                large ? " GB" : " MB");
-}
-
 }  // namespace
 
 // ---- phases ----
@@ -258,7 +252,7 @@ void Coordinator::on_answer(std::size_t index, const node::Answer& answer) {
     return has_problem(index, join(problems, "; "));
   }
   node.facts = concat(answer.cores, answer.cores == 1 ? " core, " : " cores, ",
-                      size_text(static_cast<double>(answer.memory_bytes)),
+                      size_text(static_cast<std::int64_t>(answer.memory_bytes)),
                       answer.gpus > 0 ? concat(", GPUs: ", answer.gpus) : std::string());
   node.arithmetic = answer.arithmetic;
   node.wants_data = answer.wants_data;
@@ -290,8 +284,8 @@ void Coordinator::after_answer(std::size_t index) {
   Node& node = nodes_[index];
   if (node.wants_data && node.stored < samples()) {
     enter(node, Step::shipping);
-    const auto bytes =
-        static_cast<double>(samples() * (ask_.data.shape.count() + 1)) * sizeof(float);
+    const std::int64_t bytes =
+        samples() * (ask_.data.shape.count() + 1) * static_cast<std::int64_t>(sizeof(float));
     site_.say(
         concat("sending the data to ", node.name, ": ", samples(), " samples, ", size_text(bytes)));
     return ship(node);

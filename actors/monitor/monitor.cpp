@@ -83,6 +83,7 @@ void Monitor::on_envelope(Address from, Envelope& envelope, Outbox& out) {
              evicted && from == kScheduler && evicted->worker.value() < workers_.size()) {
     auto& totals = workers_[evicted->worker.value()];
     totals.end = evicted->reason;
+    totals.rejoined = evicted->rejoined ? std::optional(evicted->ended) : std::nullopt;
     totals.back = false;
     last_seen_[evicted->worker.value()].evicted = envelope.session;
     for (auto* listener : audience_) listener->evicted(evicted->worker, *evicted);

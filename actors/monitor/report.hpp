@@ -2,6 +2,7 @@
 // RunReport: the result of a run: its workers, waits, version lags and evaluations.
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,7 @@ struct WorkerTotals {
   Duration wait_before, wait_after;  // of a stage: the share of `wait` for each neighbour
   std::uint64_t memory_bytes = 0;    // of a stage: peak memory, see StageMemory
   std::string end;                   // the reason of the last eviction; empty without one
+  std::optional<WorkerId> rejoined;  // the reason is only that this worker has joined again
   bool back = false;                 // has rejoined since
 };
 

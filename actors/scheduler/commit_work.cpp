@@ -1,20 +1,8 @@
 #include "actors/scheduler/commit_work.hpp"
 
-#include <ctime>
+#include "core/this_host.hpp"
 
 namespace leeway {
-namespace {
-
-std::string utc_now() {
-  const std::time_t now = std::time(nullptr);
-  std::tm utc{};
-  gmtime_r(&now, &utc);
-  char text[24];
-  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc);
-  return text;
-}
-
-}  // namespace
 
 void CommitWork::run(int) {
   if (!error_.empty()) {

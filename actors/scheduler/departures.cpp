@@ -70,6 +70,8 @@ Departures::AfterStopped Departures::stopped(WorkerId worker, Session session,
   }
   // All its pushes are acknowledged, so it needs no fence.
   member.end_reason = "it was asked to leave";
+  member.ended_worker = worker;
+  member.rejoined = false;
   member.took_part = member.has_started();
   part_with(lead, stopped_apart(member), out);
   return AfterStopped::left;
@@ -113,7 +115,12 @@ void Departures::part_with(WorkerId lead, const PartialIterations& partial, Outb
   if (member.leaving()) emit_left(lead, out);
   if (!planted(Mutant::waits_for_the_evicted)) remove(lead, out);
   out.send(kMonitor, encode({.session = member.session,
-                             .body = msg::Evicted{lead, member.end_reason, returned, count > 0}}));
+                             .body = msg::Evicted{.worker = lead,
+                                                  .reason = member.end_reason,
+                                                  .returned_samples = returned,
+                                                  .partial = count > 0,
+                                                  .ended = member.ended_worker,
+                                                  .rejoined = member.rejoined}}));
 }
 
 void Departures::remove(WorkerId lead, Outbox& out) {

@@ -2,20 +2,18 @@
 
 #include <utility>
 
-#include "core/text.hpp"
-
 namespace leeway {
 
-bool Evictions::evict(WorkerId worker, const std::string& reason, Outbox& out) {
+bool Evictions::evict(WorkerId worker, const std::string& reason, bool rejoined, Outbox& out) {
   const WorkerId lead = stages_->lead_of(worker);
   auto& member = roster_.at(lead);
   if (member.is_out() || member.state == State::stopped) return false;
   out.emit(event::Evicted{lead});
   member.took_part = member.has_started();
   roster_.enter(lead, State::fencing);
-  member.end_reason = stages_->piped() ? concat("worker ", worker, " (stage ",
-                                                stages_->stage_of(worker), "): ", reason)
-                                       : reason;
+  member.end_reason = stages_->end_of(worker, reason);
+  member.ended_worker = worker;
+  member.rejoined = rejoined;
   member.missing = mailer_.stage_shard_pairs();
   for (auto& stage : member.stages) {
     // Before their Start, workers still wait for one.

@@ -16,8 +16,8 @@ class Evictions {
       : stages_(job.stages), roster_(roster), mailer_(mailer) {}
 
   /// Fences the member of a worker that has ended. False if the member has stopped or is evicted
-  /// already.
-  bool evict(WorkerId worker, const std::string& reason, Outbox& out);
+  /// already. `rejoined`: the worker joins again, and its host has not reported an end.
+  bool evict(WorkerId worker, const std::string& reason, bool rejoined, Outbox& out);
   /// Records a shard's answer. Returns the member's partial iterations with the last answer.
   std::optional<PartialIterations> fenced(ShardId shard, const msg::Fenced& answer);
 

@@ -72,6 +72,8 @@ struct Member {
   bool took_part = false;     // had started when it was evicted
   std::uint64_t barrier = 0;  // the barrier at which it waits; 0: none
   std::string end_reason;
+  WorkerId ended_worker;  // the cause of the end; in a pipeline one of its stages
+  bool rejoined = false;  // its end was noticed only when it joined again
 
   /// True when all shards have admitted the member.
   bool is_ready() const { return state == State::admitting && missing == 0; }

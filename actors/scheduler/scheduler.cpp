@@ -197,12 +197,12 @@ void Scheduler::on_shard(Address from, Envelope& envelope, Outbox& out) {
 
 void Scheduler::join(WorkerId worker, JoinNonce nonce, Outbox& out) {
   if (admission_.join(worker, nonce, out)) return;
-  evict(worker, std::string(kJoinsAgain), out);
+  evict(worker, "it joins again", out, true);
   roster_.stage_of(worker).rejoins = nonce;
 }
 
-void Scheduler::evict(WorkerId worker, const std::string& reason, Outbox& out) {
-  if (!evictions_.evict(worker, reason, out)) return;
+void Scheduler::evict(WorkerId worker, const std::string& reason, Outbox& out, bool rejoined) {
+  if (!evictions_.evict(worker, reason, rejoined, out)) return;
   // Others may have waited for it.
   admission_.begin_if_gathered(out);
   start_ready(out);

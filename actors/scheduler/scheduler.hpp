@@ -28,9 +28,6 @@
 
 namespace leeway {
 
-/// The end of a session whose worker joins again, before its host reported an end.
-inline constexpr std::string_view kJoinsAgain = "it joins again";
-
 class Scheduler final : public ProtocolRole {
  public:
   /// `later`: workers that may join after the run has begun, in addition to those that join by a
@@ -59,7 +56,7 @@ class Scheduler final : public ProtocolRole {
   void on_shard(Address from, Envelope& envelope, Outbox& out);
 
   void join(WorkerId worker, JoinNonce nonce, Outbox& out);
-  void evict(WorkerId worker, const std::string& reason, Outbox& out);
+  void evict(WorkerId worker, const std::string& reason, Outbox& out, bool rejoined = false);
   void fenced(ShardId shard, const msg::Fenced& answer, Outbox& out);
   void leave(WorkerId worker, Outbox& out);
   void stopped(WorkerId worker, Session session, const msg::Stopped& sent, Outbox& out);

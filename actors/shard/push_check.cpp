@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "core/text.hpp"
+#include "policies/codec/blobs.hpp"
 
 namespace leeway {
 namespace {
@@ -15,14 +16,10 @@ Status validate_block(const msg::BlockData& data, const Block& expected, Iterati
   if (data.dtype != DType::f32 || data.shape.count() != expected.floats)
     return Error{concat("block ", data.block, " must be ", expected.floats, " x f32, is ",
                         data.shape, " x ", name_of(data.dtype))};
-  if (data.codec == CodecId::none) return {};
-  const Codec* const codec = job.push_codec_of(expected, iteration);
-  if (!codec || data.codec != id_of(job.plan.compress.push))
-    return Error{concat("block ", data.block, " has an encoding that the plan does not name")};
-  if (const auto valid = codec->check(data.data.bytes(), static_cast<std::size_t>(expected.floats));
-      !valid)
-    return Error{concat("block ", data.block, ": ", valid.error().text)};
-  return {};
+  const Status valid =
+      check_encoding(data.codec, data.data, expected.floats, id_of(job.plan.compress.push),
+                     job.push_codec_of(expected, iteration));
+  return valid ? valid : Error{concat("block ", data.block, ": ", valid.error().text)};
 }
 
 }  // namespace

@@ -15,8 +15,7 @@ Status TensorCodec::check(const msg::StageTensor& tensor) const {
   const bool is_encoded = codec_ && tensor.shape.count() > 0;
   if (tensor.codec != (is_encoded ? id_ : CodecId::none))
     return Error{"it has an encoding that the plan does not name"};
-  if (!is_encoded) return {};
-  return codec_->check(tensor.data.bytes(), static_cast<std::size_t>(tensor.shape.count()));
+  return check_encoding(tensor.codec, tensor.data, tensor.shape.count(), id_, codec_.get());
 }
 
 Blob TensorCodec::decode(msg::StageTensor tensor) const {

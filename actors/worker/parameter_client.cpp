@@ -51,14 +51,6 @@ void ParameterClient::forget_below(Iteration iteration) {
   incoming_.erase(incoming_.begin(), incoming_.lower_bound(iteration));
 }
 
-Status ParameterClient::check_encoding(const msg::BlockData& block) const {
-  if (block.codec == CodecId::none) return {};
-  const Codec* const codec = job_->pull_codec_of(job_->layout->block(block.block));
-  if (!codec || block.codec != id_of(job_->plan.compress.pull))
-    return Error{"it has an encoding that the plan does not name"};
-  return codec->check(block.data.bytes(), static_cast<std::size_t>(block.shape.count()));
-}
-
 Blob ParameterClient::decoded(msg::BlockData block) const {
   if (block.codec == CodecId::none) return std::move(block.data);
   return decode_blob(*job_->pull_codec, block.data, block.shape.count());
@@ -81,7 +73,10 @@ Expected<bool> ParameterClient::take_in(Address from, msg::Weights& weights) {
     if (!ours || block.dtype != DType::f32 ||
         block.shape.count() != job_->layout->block(block.block).floats)
       return Error{concat("weights: block ", block.block, " does not fit")};
-    if (const Status valid = check_encoding(block); !valid)
+    if (const Status valid = check_encoding(block.codec, block.data, block.shape.count(),
+                                            id_of(job_->plan.compress.pull),
+                                            job_->pull_codec_of(job_->layout->block(block.block)));
+        !valid)
       return Error{concat("weights: block ", block.block, ": ", valid.error().text)};
   }
   std::sort(sent.begin(), sent.end());

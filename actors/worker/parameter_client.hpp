@@ -95,7 +95,6 @@ class ParameterClient {
   const StageShare& share() const { return job_->stages->share_of(id_); }
   /// Their numbers in the bucket.
   std::vector<std::uint32_t> slices_of(const Bucket& bucket, const AssignedSlices& assigned) const;
-  Status check_encoding(const msg::BlockData& block) const;
   Blob decoded(msg::BlockData block) const;
   bool already_applied(const PushedIteration& of, ShardId shard, std::uint32_t bucket) const;
   void push(ShardId shard, msg::Push push, Outbox& out);

@@ -15,6 +15,15 @@ inline Blob encode_blob(const Codec& codec, const Blob& values, std::int64_t cou
   return encoded;
 }
 
+/// Whether decode_blob() can read data that another process has sent as `count` values with the
+/// codec `sent`. `codec` is the plan's, or null, and `id` its number. The error names the fault.
+inline Status check_encoding(CodecId sent, const Blob& data, std::int64_t count, CodecId id,
+                             const Codec* codec) {
+  if (sent == CodecId::none) return {};
+  if (!codec || sent != id) return Error{"it has an encoding that the plan does not name"};
+  return codec->check(data.bytes(), static_cast<std::size_t>(count));
+}
+
 /// The `count` floats of an encoding that passes Codec::check.
 inline Blob decode_blob(const Codec& codec, const Blob& encoded, std::int64_t count) {
   Blob values = Blob::floats(count);

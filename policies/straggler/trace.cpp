@@ -1,7 +1,6 @@
 #include "policies/straggler/trace.hpp"
 
 #include <cerrno>
-#include <charconv>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -10,6 +9,7 @@
 #include <string_view>
 #include <system_error>
 
+#include "core/number.hpp"
 #include "core/text.hpp"
 
 namespace leeway {
@@ -37,11 +37,8 @@ Expected<std::string> whole_file(const std::string& path) {
 }
 
 std::optional<double> factor_of(std::string_view line) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), value);
-  if (error != std::errc() || end != line.data() + line.size()) return std::nullopt;
-  if (!(value >= 1 && value <= plan::kMaxSlowdown)) return std::nullopt;
-  return value;
+  const auto value = parse_number<double>(line);
+  return value && *value >= 1 && *value <= plan::kMaxSlowdown ? value : std::nullopt;
 }
 
 std::vector<double> factors_of(const std::string& path) {

@@ -13,11 +13,12 @@
 #include "cluster/hints.hpp"
 #include "cluster/link_meter.hpp"
 #include "cluster/node_name.hpp"
+#include "core/exit_codes.hpp"
 #include "core/text.hpp"
+#include "core/this_host.hpp"
 #include "monitoring/format.hpp"
 #include "runtime/cluster/text_table.hpp"
 #include "runtime/interrupt.hpp"
-#include "transport/this_host.hpp"
 
 namespace leeway {
 namespace {
@@ -371,11 +372,11 @@ int examine_nodes(const ClusterOptions& options, bool json) {
   Doctor doctor(options);
   if (const Status opened = doctor.open(); !opened) {
     std::cerr << "leeway: " << opened.error().text << std::endl;
-    return 2;
+    return kExitRefused;
   }
   if (!doctor.examine()) {
     std::cerr << "leeway: interrupted" << std::endl;
-    return 130;
+    return kExitInterrupted;
   }
   const Findings found = find_problems(doctor);
   const int code = found.problems.empty() ? 0 : 1;

@@ -5,14 +5,13 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include <chrono>
 #include <cstdlib>
 #include <cstring>
-#include <ctime>
 #include <iostream>
 #include <nlohmann/json.hpp>
 
 #include "core/text.hpp"
+#include "core/this_host.hpp"
 
 namespace leeway {
 namespace {
@@ -36,20 +35,6 @@ int priority_of(LogLevel level) {
   return kPriorities[static_cast<std::size_t>(level)];
 }
 
-/// "2026-11-25T14:03:59.120Z"
-std::string utc_now() {
-  const auto now = std::chrono::system_clock::now();
-  const std::time_t seconds = std::chrono::system_clock::to_time_t(now);
-  const auto since = now.time_since_epoch();
-  const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(since).count() % 1000;
-  std::tm utc{};
-  gmtime_r(&seconds, &utc);
-  char text[40];
-  const std::size_t end = std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &utc);
-  std::snprintf(text + end, sizeof text - end, ".%03dZ", static_cast<int>(ms));
-  return text;
-}
-
 }  // namespace
 
 Expected<LogFormat> parse_log_format(const std::optional<std::string>& text) {
@@ -63,7 +48,7 @@ void NodeLog::write(LogLevel level, const std::string& text) const {
   std::string line;
   if (format_ == LogFormat::json) {
     const nlohmann::ordered_json json{
-        {"time", utc_now()}, {"level", name_of(level)}, {"node", node_}, {"text", text}};
+        {"time", utc_now(true)}, {"level", name_of(level)}, {"node", node_}, {"text", text}};
     line = json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   } else {
     if (format_ == LogFormat::journal) line = concat('<', priority_of(level), '>');

@@ -8,6 +8,7 @@
 
 #include "cluster/agent_process.hpp"
 #include "cluster/node_name.hpp"
+#include "core/exit_codes.hpp"
 #include "core/text.hpp"
 #include "runtime/cluster/node_doctor.hpp"
 #include "runtime/cluster/node_log.hpp"
@@ -36,7 +37,7 @@ struct NodeFlags {
 
 int refuse(const NodeFlags& flags, const std::string& text) {
   std::cerr << flags.program << ": " << text << '\n';
-  return 2;
+  return kExitRefused;
 }
 
 // ---- node and join ----
@@ -59,7 +60,7 @@ int run_agent(const NodeFlags& flags, const std::string& join) {
   const auto fail = [&](const std::string& text) {
     if (*format == LogFormat::text) return refuse(flags, text);
     log.write(LogLevel::error, text);
-    return 2;
+    return kExitRefused;
   };
   AgentProcessOptions options;
   options.mesh = mesh_options(*links);

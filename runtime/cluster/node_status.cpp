@@ -14,10 +14,10 @@
 #include "cluster/job_node.hpp"
 #include "cluster/node_name.hpp"
 #include "core/text.hpp"
+#include "core/this_host.hpp"
 #include "messages/node.hpp"
 #include "monitoring/format.hpp"
 #include "runtime/cluster/text_table.hpp"
-#include "transport/this_host.hpp"
 
 namespace leeway {
 namespace {

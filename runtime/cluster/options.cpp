@@ -1,15 +1,16 @@
 #include "runtime/cluster/options.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
 #include <fstream>
 #include <optional>
 #include <set>
 
 #include "cluster/node_name.hpp"
+#include "core/number.hpp"
 #include "core/text.hpp"
 #include "core/text_reader.hpp"
+#include "core/this_host.hpp"
 #include "transport/probe.hpp"
 
 namespace leeway {
@@ -73,6 +74,11 @@ Expected<Duration> parse_silence(const std::string& text) {
   return Error{concat("--silence: \"", text, "\" is not allowed; give 50ms to 600s, as in 2s")};
 }
 
+std::string silence_text(Duration silence) {
+  const std::int64_t ms = silence.ns / 1'000'000;
+  return ms % 1000 == 0 ? concat(ms / 1000, 's') : concat(ms, "ms");
+}
+
 Expected<Duration> parse_wait(const std::string& text) {
   constexpr double kDay = 86400;
   const auto time = time_between(text, 0, kDay);
@@ -81,23 +87,19 @@ Expected<Duration> parse_wait(const std::string& text) {
 }
 
 Expected<std::uint32_t> parse_at_least(const std::string& text, std::size_t nodes) {
-  std::uint32_t count = 0;
-  const char* const end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, count);
-  if (error != std::errc() || stop != end || count < 1 || count > nodes)
+  const auto count = parse_number<std::uint32_t>(text);
+  if (!count || *count < 1 || *count > nodes)
     return Error{concat("--at-least: \"", text, "\" is not allowed; give a number from 1 to ",
                         nodes, ", the number of nodes")};
-  return count;
+  return *count;
 }
 
 Expected<std::uint16_t> parse_port(const std::string& text) {
-  std::uint16_t port = 0;
-  const char* const end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, port);
-  if (error != std::errc() || stop != end)
+  const auto port = parse_number<std::uint16_t>(text);
+  if (!port)
     return Error{
         concat("--port: \"", text, "\" is not a port; give 1 to 65535, or 0 for any free port")};
-  return port;
+  return *port;
 }
 
 Status check_nodes(const ClusterOptions& options) {
@@ -107,7 +109,7 @@ Status check_nodes(const ClusterOptions& options) {
     if (!node) return node.error();
     if (!names.insert(name).second)
       return Error{concat("node ", name, " is named twice; name each once")};
-    if (!options.tls.empty() || transport::is_loopback(node->host)) continue;
+    if (!options.tls.empty() || is_loopback(node->host)) continue;
     if (const std::string why = transport::unresolved(node->host); !why.empty())
       return Error{
           concat("node ", name, ": ", node->host, " has no address: ", why, "; check the name")};

@@ -28,6 +28,8 @@ Expected<Transport> parse_transport(const std::string& text);
 std::string name_of(Transport transport);
 /// "2s", "500ms".
 Expected<Duration> parse_silence(const std::string& text);
+/// "2s" or "500ms", for --silence.
+std::string silence_text(Duration silence);
 /// "30s", "10min".
 Expected<Duration> parse_wait(const std::string& text);
 /// "2"; at most `nodes`, the number of nodes.

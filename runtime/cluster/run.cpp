@@ -8,9 +8,9 @@
 #include "actors/cluster/agent.hpp"
 #include "cluster/hints.hpp"
 #include "core/text.hpp"
+#include "core/this_host.hpp"
 #include "runtime/attend.hpp"
 #include "runtime/scenario.hpp"
-#include "transport/this_host.hpp"
 
 namespace leeway {
 namespace {

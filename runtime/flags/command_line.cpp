@@ -3,6 +3,7 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
+#include "core/exit_codes.hpp"
 #include "core/text.hpp"
 #include "monitoring/run_folder.hpp"
 #include "plan/old_names.hpp"
@@ -73,7 +74,7 @@ CommandLine parse(const Scenario& scenario, int argc, char** argv) {
   app.footer(node_programs_help(scenario.plan().name));
   const auto refuse = [&](const std::string& text) {
     std::cerr << scenario.plan().name << ": " << text << '\n';
-    line.exit_code = 2;
+    line.exit_code = kExitRefused;
     return line;
   };
   const auto arguments = rename_old_flags(scenario.plan().name, argc, argv);
@@ -90,7 +91,7 @@ CommandLine parse(const Scenario& scenario, int argc, char** argv) {
       return refuse(concat(flag, ": this program sets it itself or ignores it; leave it out"));
   if (flags.describe_json) {
     print_manifest(scenario);
-    line.exit_code = 0;
+    line.exit_code = kExitOk;
     return line;
   }
   if (flags.from && flags.resume)
@@ -156,7 +157,7 @@ CommandLine parse(const Scenario& scenario, int argc, char** argv) {
   }
   if (flags.print_plan) {
     std::cout << to_json(line.plan);
-    line.exit_code = 0;
+    line.exit_code = kExitOk;
     return line;
   }
   if (flags.no_out)
@@ -228,7 +229,7 @@ int run_plan_file(const std::string& path, int argc, char** argv) {
   auto plan = plan_from_file(path);
   if (!plan) {
     std::cerr << plan.error().text << '\n';
-    return 2;
+    return kExitRefused;
   }
   return run(Scenario(std::move(*plan), concat("Runs the plan of ", path, ".")), argc, argv)
       .exit_code;

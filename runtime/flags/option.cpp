@@ -1,11 +1,11 @@
 #include "runtime/flags/option.hpp"
 
-#include <charconv>
 #include <cmath>
 #include <filesystem>
 #include <limits>
 #include <string_view>
 
+#include "core/number.hpp"
 #include "core/text.hpp"
 
 namespace leeway {
@@ -26,12 +26,10 @@ const CLI::Option* find_option(const CLI::App& app, const std::string& name) {
 template <class T>
 Expected<T> read_value(const std::string& text, const std::string& allowed) {
   using Limits = std::numeric_limits<T>;
-  T value{};
-  const char* const end = text.data() + text.size();
-  const auto [stopped, error] = std::from_chars(text.data(), end, value);
-  bool exact = error == std::errc() && stopped == end;
-  if constexpr (std::is_floating_point_v<T>) exact = exact && std::isfinite(value);
-  if (exact) return value;
+  const auto value = parse_number<T>(text);
+  bool exact = value.has_value();
+  if constexpr (std::is_floating_point_v<T>) exact = exact && std::isfinite(*value);
+  if (exact) return *value;
   const std::string usual =
       std::is_floating_point_v<T>
           ? "a number"

@@ -1,10 +1,10 @@
 #include "runtime/flags/pipeline.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <iostream>
 
 #include "core/limits.hpp"
+#include "core/number.hpp"
 #include "core/text.hpp"
 #include "plan/settings.hpp"
 #include "policies/pipeline/schedule.hpp"
@@ -26,13 +26,11 @@ Expected<std::vector<std::uint32_t>> parse_recompute(const std::string& text,
   if (text == "all") return all_stages(stages);
   std::vector<std::uint32_t> out;
   for (const std::string& item : comma_separated(text)) {
-    std::uint32_t stage = 0;
-    const char* const end = item.data() + item.size();
-    const auto [read, error] = std::from_chars(item.data(), end, stage);
-    if (error != std::errc() || read != end)
+    const auto stage = parse_number<std::uint32_t>(item);
+    if (!stage)
       return Error{concat("--recompute: \"", item,
                           "\" is not a stage; give all, none, or stages such as 0,2")};
-    out.push_back(stage);
+    out.push_back(*stage);
   }
   std::sort(out.begin(), out.end());
   return out;

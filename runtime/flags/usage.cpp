@@ -2,6 +2,7 @@
 
 #include <iostream>
 
+#include "core/exit_codes.hpp"
 #include "core/text.hpp"
 
 namespace leeway {
@@ -97,7 +98,7 @@ std::string usage_error(const CLI::App& app, const CLI::ParseError& error) {
 int answer(const CLI::App& app, const CLI::ParseError& error, const std::string& program) {
   if (error.get_exit_code() == 0) return app.exit(error);
   std::cerr << program << ": " << usage_error(app, error) << '\n';
-  return 2;
+  return kExitRefused;
 }
 
 }  // namespace leeway

@@ -1,10 +1,10 @@
 #include "runtime/flags/values.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 #include <utility>
 
+#include "core/number.hpp"
 #include "core/text.hpp"
 #include "core/text_reader.hpp"
 #include "plan/fault_queries.hpp"
@@ -13,15 +13,6 @@
 
 namespace leeway {
 namespace {
-
-/// `text` as a number; nullopt if other characters follow.
-template <class T>
-std::optional<T> number(std::string_view text) {
-  T value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
 
 /// Splits a list at the commas outside of brackets.
 std::vector<std::string> split_list(const std::string& list) {
@@ -81,11 +72,11 @@ Expected<plan::Consistency> parse_staleness(const std::string& text) {
   if (text == "bsp") return bsp();
   if (text == "asp") return asp();
   if (text == "auto") return automatic();
-  if (const auto bound = number<std::uint32_t>(text)) return ssp(*bound);
+  if (const auto bound = parse_number<std::uint32_t>(text)) return ssp(*bound);
   if (const auto bounds = in_brackets(text, "adaptive")) {
     const auto range = split_list(*bounds);
-    const auto low = number<std::uint32_t>(range.front());
-    const auto high = number<std::uint32_t>(range.back());
+    const auto low = parse_number<std::uint32_t>(range.front());
+    const auto high = parse_number<std::uint32_t>(range.back());
     if (range.size() == 2 && low && high) return adaptive(*low, *high);
   }
   if (text.starts_with("adaptive"))
@@ -93,10 +84,10 @@ Expected<plan::Consistency> parse_staleness(const std::string& text) {
                         "\" is not a range; give --staleness \"adaptive(1,8)\", the least and the "
                         "largest bound")};
   if (const auto count = in_brackets(text, "backup"))
-    if (const auto spare = number<std::uint32_t>(*count)) return backup(*spare);
+    if (const auto spare = parse_number<std::uint32_t>(*count)) return backup(*spare);
   if (text.starts_with("quorum")) return parse_quorum(text);
   if (const auto bound = in_brackets(text, "auto"))
-    if (const auto high = number<std::uint32_t>(*bound)) return automatic(*high);
+    if (const auto high = parse_number<std::uint32_t>(*bound)) return automatic(*high);
   return Error{
       concat("--staleness: \"", text,
              "\" is not a number; give --staleness 3, or bsp for a barrier, asp for no "
@@ -136,9 +127,10 @@ Expected<plan::Augment> parse_augment(const std::string& text) {
   constexpr std::string_view kShift = "shift=";
   plan::Augment augment;
   for (const std::string& item : comma_separated(text)) {
-    const auto shift = item.starts_with(kShift)
-                           ? number<std::uint32_t>(std::string_view(item).substr(kShift.size()))
-                           : std::nullopt;
+    const auto shift =
+        item.starts_with(kShift)
+            ? parse_number<std::uint32_t>(std::string_view(item).substr(kShift.size()))
+            : std::nullopt;
     if (item == "flip") {
       augment.flip = true;
     } else if (shift) {
@@ -219,14 +211,14 @@ Expected<plan::CheckpointsKind> parse_checkpoint_interval(const std::string& tex
   if (text == "none") return Every(plan::Never{});
   const std::string_view all = text;
   const auto unit = all.find_first_not_of("0123456789.");
-  const auto value = number<double>(all.substr(0, unit));
+  const auto value = parse_number<double>(all.substr(0, unit));
   const std::string_view name = unit == all.npos ? "" : all.substr(unit);
   if (value && *value > 0) {
     if (name == "s") return Every(plan::EverySeconds{*value});
     if (name == "min") return Every(plan::EverySeconds{*value * 60});
     if (name == "h") return Every(plan::EverySeconds{*value * 3600});
     if (name == "ep") return Every(plan::EveryEpochs{*value});
-    if (const auto count = number<std::uint64_t>(all.substr(0, unit)); name == "it" && count)
+    if (const auto count = parse_number<std::uint64_t>(all.substr(0, unit)); name == "it" && count)
       return Every(plan::EveryIterations{*count});
   }
   return Error{concat("--checkpoint-every: \"", text,

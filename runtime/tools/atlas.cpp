@@ -12,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include "core/exit_codes.hpp"
 #include "core/text.hpp"
 #include "monitoring/format.hpp"
 #include "runtime/cluster/text_table.hpp"
@@ -29,7 +30,8 @@ constexpr int kPasses = 3;
 
 /// The runs in which processes of one kind were lost.
 struct Row {
-  std::uint64_t runs = 0, updates_lost = 0, samples_wrong = 0, failed = 0;
+  std::uint64_t runs = 0;
+  std::array<std::uint64_t, 3> failures{};  // by sim::Damage
   std::vector<Duration> standstills;
 };
 
@@ -62,14 +64,10 @@ class Atlas {
       ++second_;
       ++covered_[run.lost];
     }
-    const std::string& property = run.trial.property;
-    if (property.empty()) return;
-    const bool samples = property.find("sample") != std::string::npos;
-    const bool updates = !samples && (property.find("applied") != std::string::npos ||
-                                      property.find("bit") != std::string::npos);
-    ++(samples ? row.samples_wrong : updates ? row.updates_lost : row.failed);
+    if (run.trial.property.empty()) return;
+    ++row.failures[static_cast<std::size_t>(run.trial.damage)];
     if (failures_++ == 0)
-      first_failure_ = concat(property, "\n", run.trial.report, "\n  at ", repeat);
+      first_failure_ = concat(run.trial.property, "\n", run.trial.report, "\n  at ", repeat);
   }
 
   /// The combinations of two losses that were possible in a run, and did not happen.
@@ -94,9 +92,9 @@ class Atlas {
                                     ? "-"
                                     : concat("median ", duration(all[all.size() / 2].seconds()),
                                              ", at most ", duration(all.back().seconds()));
+      const auto& [updates, samples, other] = row.failures;
       table.add({std::string(sim::name_of(static_cast<Victim>(kind))), grouped(row.runs),
-                 grouped(row.updates_lost), grouped(row.samples_wrong), grouped(row.failed),
-                 still});
+                 grouped(updates), grouped(samples), grouped(other), still});
     }
     std::cout << table.text();
     if (second_ > 0) print_second();
@@ -129,7 +127,7 @@ int crash_atlas(const Plan& plan, const AtlasOptions& options) {
   const auto atlas = sim::CrashAtlas::make(plan, sim::load_job);
   if (!atlas) {
     std::cerr << plan.name << ": " << atlas.error().text << '\n';
-    return 2;
+    return kExitRefused;
   }
   const InterruptGuard guard;
   const auto interrupted = [&] { return guard.interrupted(); };
@@ -163,7 +161,7 @@ int crash_atlas(const Plan& plan, const AtlasOptions& options) {
     seed += missing.size() * kMoreRuns;
   }
   const bool well = results.print();
-  if (!well) return 1;
+  if (!well) return kExitFailed;
   return guard.interrupted() ? 130 : 0;
 }
 

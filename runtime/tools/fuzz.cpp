@@ -2,13 +2,14 @@
 
 #include <unistd.h>
 
-#include <charconv>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <limits>
 #include <optional>
 
+#include "core/exit_codes.hpp"
+#include "core/number.hpp"
 #include "core/text.hpp"
 #include "monitoring/format.hpp"
 #include "runtime/interrupt.hpp"
@@ -16,13 +17,6 @@
 
 namespace leeway {
 namespace {
-
-std::optional<std::uint64_t> seed_of(std::string_view text) {
-  std::uint64_t seed = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seed);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return seed;
-}
 
 /// Smaller models compute gradients, so that checkers compare weights as well.
 constexpr std::int64_t kCheapParameters = 10'000;
@@ -92,9 +86,10 @@ void print_failure(const sim::Failure& failure, const Plan& base, const FuzzOpti
 
 Status parse_seeds(const std::string& text, FuzzOptions& options) {
   const auto dots = text.find("..");
-  const auto first = seed_of(std::string_view(text).substr(0, dots));
-  const auto last =
-      dots == std::string::npos ? first : seed_of(std::string_view(text).substr(dots + 2));
+  const auto first = parse_number<std::uint64_t>(std::string_view(text).substr(0, dots));
+  const auto last = dots == std::string::npos
+                        ? first
+                        : parse_number<std::uint64_t>(std::string_view(text).substr(dots + 2));
   if (!first || !last || *last < *first || *last == std::numeric_limits<std::uint64_t>::max())
     return Error{concat("seeds: \"", text, "\" is not a range; give 1..2000, or one seed")};
   options.first = *first;
@@ -106,7 +101,7 @@ int fuzz(const Plan& plan, const FuzzOptions& options) {
   const auto base = base_job(plan);
   if (!base) {
     std::cerr << plan.name << ": " << base.error().text << '\n';
-    return 2;
+    return kExitRefused;
   }
   std::error_code failed;
   const bool existed = std::filesystem::is_directory(options.folder);
@@ -114,7 +109,7 @@ int fuzz(const Plan& plan, const FuzzOptions& options) {
   if (failed) {
     std::cerr << plan.name << ": --out: cannot create the folder " << options.folder << ": "
               << failed.message() << "; give another one\n";
-    return 2;
+    return kExitRefused;
   }
   const InterruptGuard guard;
   sim::SearchOptions search{.first = options.first,
@@ -139,7 +134,7 @@ int fuzz(const Plan& plan, const FuzzOptions& options) {
             << " lost replicas; " << result.failures.size() << " failed.\n";
   for (const auto& failure : result.failures) print_failure(failure, plan, options);
   if (result.failures.empty() && !existed) std::filesystem::remove(options.folder, failed);
-  if (!result.failures.empty()) return 1;
+  if (!result.failures.empty()) return kExitFailed;
   return guard.interrupted() ? 130 : 0;
 }
 

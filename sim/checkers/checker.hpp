@@ -14,19 +14,21 @@ namespace leeway::sim {
 
 class Checker : public Observer {
  public:
-  explicit Checker(std::string_view property) : property_(property) {}
-  /// A short sentence, such as "no pull is answered against the rule".
+  /// `property`: a short sentence, such as "no pull is answered against the rule".
+  explicit Checker(std::string_view property, Damage damage = Damage::other)
+      : property_(property), damage_(damage) {}
   std::string_view property() const { return property_; }
 
  protected:
   template <class... Values>
   [[noreturn, gnu::cold, gnu::noinline]] void violated(std::vector<Address> actors,
                                                        const Values&... values) const {
-    throw Violation(std::string(property_), std::move(actors), concat(values...));
+    throw Violation(std::string(property_), std::move(actors), concat(values...), damage_);
   }
 
  private:
   std::string_view property_;
+  Damage damage_;
 };
 
 }  // namespace leeway::sim

@@ -14,7 +14,8 @@ namespace leeway::sim {
 
 class ExactlyOnceChecker final : public Checker {
  public:
-  ExactlyOnceChecker() : Checker("every acknowledged bucket is applied exactly once (3)") {}
+  ExactlyOnceChecker()
+      : Checker("every acknowledged bucket is applied exactly once (3)", Damage::updates) {}
   void on_event(Instant, Address actor, const Event& event) override;
   void on_delivered(Instant, const Letter& letter) override;
 

@@ -8,7 +8,7 @@
 namespace leeway::sim {
 
 SampleChecker::SampleChecker(std::shared_ptr<const Job> job)
-    : Checker("each sample is trained exactly once per epoch (6)"),
+    : Checker("each sample is trained exactly once per epoch (6)", Damage::samples),
       job_(std::move(job)),
       leased_(job_->plan.workers),
       trained_(job_->data.train->size()) {

@@ -207,12 +207,14 @@ AtlasRun CrashAtlas::run(const std::vector<KillPoint>& points, std::uint64_t see
   if (!out.trial.property.empty()) return out;
   if (losses.samples != samples_) {
     out.trial.property = "each sample is trained once";
+    out.trial.damage = Damage::samples;
     out.trial.report =
         concat(losses.samples, " samples were trained, and ", samples_, " in a run without losses");
   } else if (is_exact() && out.lost.first >= Victim::primary &&
              (!out.second_was_lost || out.lost.second >= Victim::primary) &&
              out.weights != weights_) {
     out.trial.property = "the loss of replicas changes no bit";
+    out.trial.damage = Damage::updates;
     out.trial.report = "the weights differ from those of a run without losses";
   }
   return out;

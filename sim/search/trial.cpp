@@ -29,6 +29,7 @@ Trial watch_any(AnySimulation& simulation, const Trace& trace) {
     }
   } catch (const Violation& violation) {
     trial.property = violation.property();
+    trial.damage = violation.damage();
     trial.report = violation.what();
   } catch (const CheckFailed& failed) {
     trial.property = "internal checks hold";

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "actors/job.hpp"
+#include "sim/observer.hpp"
 
 namespace leeway::sim {
 
@@ -15,7 +16,8 @@ struct Trial {
   /// The violated property or check, such as "no deadlock" or "the run ends well"; empty for a
   /// correct run.
   std::string property;
-  std::string report;  // details for people
+  Damage damage = Damage::other;  // of a violation
+  std::string report;             // details for people
   std::uint64_t events = 0;
   std::uint64_t crashes = 0;  // of all processes at once
   std::uint64_t losses = 0;   // of replicas of shards

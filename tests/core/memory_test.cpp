@@ -83,8 +83,6 @@ TEST_CASE("a need beyond the available memory is refused with both limits and th
         "8.0 GB, in the control group 3.2 GB); split it");
   CHECK_THAT(check_memory("x", "it", 2000, "", {1999, AvailableMemory::kUnknown}).error().text,
              Contains("in the control group no limit"));
-  CHECK(byte_text(999) == "999 bytes");
-  CHECK(byte_text(999'950) == "1.0 MB");
 }
 
 }  // namespace

@@ -42,6 +42,17 @@ TEST_CASE("the items of a list lie between its commas, and may be empty") {
   CHECK(comma_separated(",a,,b,") == Items{"", "a", "", "b", ""});
 }
 
+TEST_CASE("sizes are printed in a suitable unit") {
+  CHECK(size_text(0) == "0 B");
+  CHECK(size_text(999) == "999 B");
+  CHECK(size_text(1000) == "1.0 kB");
+  CHECK(size_text(16'384) == "16.4 kB");
+  CHECK(size_text(999'949) == "999.9 kB");
+  CHECK(size_text(999'950) == "1.0 MB");
+  CHECK(size_text(1'600'000) == "1.6 MB");
+  CHECK(size_text(std::int64_t{1} << 62) == "4.6 EB");
+}
+
 TEST_CASE("shell words are quoted if a shell would change them") {
   CHECK(shell_word("/keys/a-1.pem") == "/keys/a-1.pem");
   CHECK(shell_word("") == "''");

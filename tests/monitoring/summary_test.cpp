@@ -151,13 +151,3 @@ TEST_CASE("without gradients, losses and memory are not reported") {
   line.progress({.now = Instant{} + seconds(9), .train_loss = 0});
   CHECK_THAT(out.str(), Contains("samples/s") && !Contains("loss") && !Contains("test"));
 }
-
-TEST_CASE("sizes are printed in a suitable unit") {
-  CHECK(size_text(0) == "0 B");
-  CHECK(size_text(999) == "999 B");
-  CHECK(size_text(1000) == "1.0 kB");
-  CHECK(size_text(16'384) == "16.3 kB");
-  CHECK(size_text(999'999) == "999.9 kB");
-  CHECK(size_text(1'600'000) == "1.6 MB");
-  CHECK(size_text(std::int64_t{1} << 62) == "4.6 EB");
-}

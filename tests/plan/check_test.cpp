@@ -85,8 +85,8 @@ TEST_CASE("a quorum has no more pushes than workers, and one kind of grace windo
   CHECK(quorum({4, 20}) == "");
   CHECK(quorum({.count = 1, .mad = true}) == "");
   for (const std::uint32_t count : {0u, 5u})
-    CHECK_THAT(quorum({count, 0}), Contains("a round of 4 workers cannot wait for") &&
-                                       Contains("with K from 1 to 4"));
+    CHECK_THAT(quorum({count, 0}),
+               Contains("a round of 4 workers cannot wait for") && Contains("with K from 1 to 4"));
   CHECK_THAT(quorum({2, -1}), Contains("consistency.quorum.grace_ms: -1 is not allowed"));
   CHECK_THAT(quorum({2, 20, true}), Contains("give one of the two"));
 }

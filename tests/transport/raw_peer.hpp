@@ -5,10 +5,10 @@
 
 #include "core/check.hpp"
 #include "core/text.hpp"
+#include "core/this_host.hpp"
 #include "tests/support/patience.hpp"
 #include "transport/greeting.hpp"
 #include "transport/probe.hpp"
-#include "transport/this_host.hpp"
 
 namespace leeway::test {
 

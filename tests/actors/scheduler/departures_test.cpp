@@ -17,8 +17,8 @@ using After = Departures::AfterStopped;
 TEST_CASE("an evicted member is fenced at each shard, and the last answer settles its pushes") {
   SchedulerParts parts(workers_plan(2));
   parts.set_running({0, 1});
-  CHECK(parts.evictions.evict(WorkerId(1), "boom", parts.out));
-  CHECK_FALSE(parts.evictions.evict(WorkerId(1), "boom", parts.out));  // already evicted
+  CHECK(parts.evictions.evict(WorkerId(1), "boom", false, parts.out));
+  CHECK_FALSE(parts.evictions.evict(WorkerId(1), "boom", false, parts.out));  // already evicted
   const auto fences = parts.out.take<msg::Fence>();
   REQUIRE(fences.size() == 2);
   CHECK(parts.out.receivers_of<msg::Refused>() == Workers{1});
@@ -38,7 +38,7 @@ TEST_CASE("part_with() removes a member at the shards and reports the reason to 
   parts.set_running({0, 1});
   REQUIRE(parts.request_lease(1, Iteration(0)));
   const auto lease = parts.out.take<msg::Lease>().at(0).body;
-  parts.evictions.evict(WorkerId(1), "boom", parts.out);
+  parts.evictions.evict(WorkerId(1), "boom", false, parts.out);
   parts.out.forget();
   parts.departures.part_with(WorkerId(1), {}, parts.out);
   CHECK(parts.member(1).state == State::gone);
