@@ -135,7 +135,10 @@ LEEWAY_KV_API size_t leeway_kv_key_count(const leeway_kv* kv);
 LEEWAY_KV_API const char* leeway_kv_key(const leeway_kv* kv, size_t index);
 LEEWAY_KV_API uint32_t leeway_kv_rank(const leeway_kv* kv);
 LEEWAY_KV_API uint32_t leeway_kv_workers(const leeway_kv* kv);
-/* Ended iterations of this worker. */
+/* The number of this iteration on the worker's clock, from 0; begins the iteration. It continues when
+ * the worker was started again, and in a resumed run, which may skip a few numbers. */
+LEEWAY_KV_API leeway_kv_status leeway_kv_iteration(leeway_kv* kv, int64_t* iteration);
+/* Ended iterations of this store. */
 LEEWAY_KV_API int64_t leeway_kv_iterations(const leeway_kv* kv);
 
 /* ---- handles ---- */

@@ -11,6 +11,7 @@
 #include "cli/describe.hpp"
 #include "cli/manifest.hpp"
 #include "core/text.hpp"
+#include "kv/table.hpp"
 #include "plan/settings.hpp"
 #include "runtime/checkpoints.hpp"
 #include "runtime/flags/plan_file.hpp"
@@ -126,6 +127,11 @@ int resume(const std::string& folder, const std::vector<std::string>& args) {
   const std::string& name = from->plan.name;
   for (const auto& scenario : find_scenarios(search_places()).scenarios)
     if (scenario.name == name) return run(name, words);
+  if (!kv::table_keys(from->plan.model).empty())
+    return refuse(Error{concat(folder,
+                               ": is the run of a store; resume it with `leeway launch "
+                               "--resume ",
+                               shell_path(folder), " PROGRAM`")});
   if (needs_program(from->plan)) {
     std::cerr << "leeway: " << folder << ": the data or layers of " << name
               << " are part of its program; give --resume " << folder << " to that program\n";

@@ -9,10 +9,8 @@
 #include <cstdlib>
 #include <filesystem>
 #include <iostream>
-#include <iterator>
 #include <mutex>
 #include <optional>
-#include <sstream>
 #include <thread>
 #include <utility>
 
@@ -41,28 +39,35 @@ constexpr auto kMostFirstRestart = std::chrono::seconds(8);
 /// Between two notes about workers that are awaited.
 constexpr auto kNoteEvery = std::chrono::seconds(10);
 
-/// Flags that need a model, data, a simulation or a run that can be resumed.
-constexpr const char* kRefused =
-    "--augment --calibrate --check-determinism --checkpoint-dir --checkpoint-every --chunks "
-    "--clusters --compress --crash-atlas --data --describe-json --device --evaluate-every --freeze "
-    "--from "
-    "--fuzz --gradients --init --init-map --init-partial --keep --label --local-steps "
-    "--micro-batches --missing --no-header --outer-lr --outer-optimizer --pipelines --place --plan "
-    "--precision --prefetch --profile --recompute --resume "
-    "--schedule "
-    "--second --separator --simulate --split --stages --text-columns --threads --until-accuracy "
-    "--world";
+/// Flags that need a model, data or a simulation.
+std::vector<std::string> refused_flags() {
+  return {"--augment",       "--calibrate",      "--check-determinism",
+          "--chunks",        "--clusters",       "--compress",
+          "--crash-atlas",   "--data",           "--device",
+          "--describe-json", "--evaluate-every", "--freeze",
+          "--from",          "--fuzz",           "--gradients",
+          "--init",          "--init-map",       "--init-partial",
+          "--label",         "--local-steps",    "--missing",
+          "--micro-batches", "--no-header",      "--outer-lr",
+          "--plan",          "--place",          "--outer-optimizer",
+          "--pipelines",     "--precision",      "--prefetch",
+          "--profile",       "--recompute",      "--schedule",
+          "--second",        "--separator",      "--simulate",
+          "--split",         "--stages",         "--text-columns",
+          "--threads",       "--until-accuracy", "--world"};
+}
 
-std::vector<std::string> words_of(const std::string& text) {
-  std::istringstream words(text);
-  return {std::istream_iterator<std::string>(words), {}};
+/// Whether one of the flags has this name.
+bool has_flag(const std::vector<std::string>& flags, const std::string& name) {
+  return std::ranges::any_of(
+      flags, [&](const std::string& flag) { return flag == name || flag.starts_with(name + '='); });
 }
 
 /// Before the keys are known.
-Plan any_plan() {
+Plan any_plan(const std::string& name = "leeway launch") {
   Plan plan = store_plan({.keys = {{"key", {}}}, .values = {}, .optimizer = {}},
                          {.workers = 4, .shards = 2});
-  plan.name = "leeway launch";
+  plan.name = name;
   return plan;
 }
 
@@ -70,6 +75,14 @@ Plan any_plan() {
 std::string name_of(const std::string& program, const std::vector<std::string>& arguments) {
   const bool is_interpreter = program.find("python") != std::string::npos && !arguments.empty();
   return std::filesystem::path(is_interpreter ? arguments.front() : program).stem().string();
+}
+
+/// The words of a command line behind its flags.
+std::string program_text(const LaunchOptions& options) {
+  std::string text = options.restart ? "--restart " : "";
+  text += shell_path(options.program);
+  for (const std::string& argument : options.arguments) text += ' ' + shell_word(argument);
+  return text;
 }
 
 /// The library of leeway/kv.h, beside the folder of this program or where it is installed; empty if
@@ -93,12 +106,10 @@ CommandLine read_flags(Plan plan, const std::vector<std::string>& flags) {
   const std::string some_node = "127.0.0.1:1";
   const char* const nodes = std::getenv("LEEWAY_NODES");
   const bool has_nodes =
-      (nodes && *nodes) || std::ranges::any_of(flags, [](const std::string& flag) {
-        return flag.starts_with("--nodes") || flag.starts_with("--hosts");
-      });
+      (nodes && *nodes) || has_flag(flags, "--nodes") || has_flag(flags, "--hosts");
   Scenario scenario(std::move(plan),
                     "Starts the workers of a store as processes, and serves them.");
-  scenario.decides(words_of(kRefused));
+  scenario.decides(refused_flags());
   std::vector<std::string> words = {"leeway launch"};
   words.insert(words.end(), flags.begin(), flags.end());
   if (!has_nodes) words.insert(words.end(), {"--nodes", some_node});
@@ -282,7 +293,7 @@ class Workers {
         set(variable::kListen, listen),
         set(variable::kTls, links_.tls),
         set(variable::kTransport, name_of(links_.transport)),
-        set(variable::kSilence, concat(links_.silence.ns / 1'000'000, "ms"))};
+        set(variable::kSilence, silence_text(links_.silence))};
     if (const std::string library = library_path(); !library.empty())
       environment.push_back(set(variable::kLibrary, library));
     children_.start(number, {.program = options_.program,
@@ -391,6 +402,30 @@ void say(const std::string& text) {
   std::cerr << "leeway: " << text << std::endl;
 }
 
+int refuse(const std::string& text, int code = kExitRefused) {
+  say(text);
+  return code;
+}
+
+/// Why the run with this plan cannot continue with what the workers have declared; empty if it can.
+std::string why_not_resumed(const Plan& plan, const Plan& declared) {
+  std::string why = difference(table_keys(plan.model), table_keys(declared.model));
+  if (why.empty() && plan.data != declared.data) why = "has another number of samples";
+  return why.empty() ? "" : concat("--resume: the program ", why, "; start the program of the run");
+}
+
+/// Names the settings of the program that the resumed run does not take; empty without any.
+std::string ignored_settings(const Plan& plan, const Plan& declared) {
+  std::vector<std::string> names;
+  if (plan.optimizer != declared.optimizer) names.push_back("optimizer");
+  if (plan.consistency != declared.consistency) names.push_back("type");
+  if (plan.batch != declared.batch) names.push_back("batch");
+  if (plan.stop != declared.stop) names.push_back("epochs");
+  if (names.empty()) return "";
+  return concat("the resumed run keeps its own ", join(names, ", "),
+                "; flags change them, such as --lr, --staleness and --epochs");
+}
+
 /// Runs the job that the workers have declared; returns the exit code.
 int run(const Workers& workers, const LaunchOptions& options, const CommandLine& first) {
   Plan plan = workers.plan();
@@ -398,14 +433,19 @@ int run(const Workers& workers, const LaunchOptions& options, const CommandLine&
   plan.shards = first.plan.shards;
   CommandLine line = read_flags(std::move(plan), options.flags);
   if (line.exit_code) return *line.exit_code;
-  if (counts_zeros(line.plan.optimizer) && !counts_zeros(workers.plan().optimizer))
-    return say("--optimizer: the keys are grouped for another optimizer; set this one in the "
-               "program"),
-           kBadUsage;
+  if (!line.options.resume.empty()) {
+    if (const std::string why = why_not_resumed(line.plan, workers.plan()); !why.empty())
+      return refuse(why);
+    if (const std::string note = ignored_settings(line.plan, workers.plan()); !note.empty())
+      say(note);
+  }
+  if (counts_zeros(line.plan.optimizer) && has_groups(line.plan.model))
+    return refuse(
+        "--optimizer: the keys are grouped for another optimizer; set this one in the program");
   try {
     line.plan.shards = shards_for(line.plan.model, line.plan.shards);
   } catch (const StoreError& error) {
-    return say(error.what()), kFailed;
+    return refuse(error.what(), kExitFailed);
   }
   ClusterOptions cluster = *line.options.cluster;
   cluster.place = placement(first.plan.workers, cluster.nodes.size(), line.plan.replicas > 1);
@@ -414,8 +454,11 @@ int run(const Workers& workers, const LaunchOptions& options, const CommandLine&
   cluster.nodes = std::move(nodes);
   line.options.cluster = std::make_shared<const ClusterOptions>(std::move(cluster));
   line.options.command = "leeway";
-  line.options.user_run =
-      std::make_shared<UserRun>(UserRun{nullptr, workers.values(), options.restart});
+  line.options.user_run = std::make_shared<UserRun>(UserRun{.loops = nullptr,
+                                                            .initial_weights = workers.values(),
+                                                            .workers_return = options.restart,
+                                                            .command = options.command,
+                                                            .program = program_text(options)});
   const Result result = leeway::run(line.plan, line.options);
   if (!result.error.empty()) say(result.error);
   return result.exit_code;
@@ -426,13 +469,15 @@ int run(const Workers& workers, const LaunchOptions& options, const CommandLine&
 int launch(const LaunchOptions& options) {
   register_tables();
   // Refuses wrong flags before any process starts.
-  const CommandLine first = read_flags(any_plan(), options.flags);
+  const bool resumes = has_flag(options.flags, "--resume");
+  const CommandLine first = read_flags(
+      resumes ? any_plan(name_of(options.program, options.arguments)) : any_plan(), options.flags);
   if (first.exit_code) return *first.exit_code;
   const InterruptGuard guard;
   Workers workers(options, first.plan.workers, *first.options.cluster, guard);
   if (const Status started = workers.start(); !started) {
     say(started.error().text);
-    return guard.interrupted() ? kInterrupted : kFailed;
+    return guard.interrupted() ? kExitInterrupted : kExitFailed;
   }
   const int code = run(workers, options, first);
   if (code != 0 && !guard.interrupted()) workers.fail("the run has failed");

@@ -4,12 +4,12 @@
 #include <string>
 #include <vector>
 
+#include "core/exit_codes.hpp"
+
 namespace leeway::kv {
 
-/// Exit codes of launch().
-inline constexpr int kFailed = 1, kBadUsage = 2, kInterrupted = 130;
-
 struct LaunchOptions {
+  std::string command = "leeway launch";
   std::string program;                 // path, or a name to find in PATH
   std::vector<std::string> arguments;  // of the program
   std::vector<std::string> flags;      // of the run, as of a scenario program

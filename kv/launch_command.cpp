@@ -15,10 +15,11 @@ std::string help_of(const std::string& command) {
   return concat(
       "Usage: ", command, " [--restart] [FLAGS] PROGRAM [ARGS...]\n\n",
       "Starts PROGRAM as each worker of a store (KvStore::create), and serves it: with scheduler,\n"
-      "shards and a run folder, like the program of a scenario.\n\n  ",
+      "shards, a run folder and checkpoints, like the program of a scenario.\n\n  ",
       command, " --workers 4 --shards 2 ./my-loop\n  ", command,
       " --workers 4 --restart python3 my-loop.py\n  ", command,
-      " --workers 4 --nodes a:4242,b:4242 ./my-loop    shards on these nodes\n\n"
+      " --workers 4 --nodes a:4242,b:4242 ./my-loop    shards on these nodes\n  ", command,
+      " --resume latest ./my-loop    from the last checkpoint\n\n"
       "Options:\n"
       "  --restart    Start a worker again that fails. Without it, such a worker is evicted, and "
       "the\n"
@@ -29,7 +30,7 @@ std::string help_of(const std::string& command) {
 }  // namespace
 
 int run_launch_command(const std::string& command, const std::vector<std::string>& words) {
-  LaunchOptions options;
+  LaunchOptions options{.command = command};
   const std::size_t flags = leading_launch_flags(words);
   bool helps = false;
   for (std::size_t i = 0; i < flags; ++i) {
@@ -46,7 +47,7 @@ int run_launch_command(const std::string& command, const std::vector<std::string
   if (flags == words.size()) {
     std::cerr << "leeway: nothing to launch; give a program, as in `" << command
               << " --workers 4 ./my-loop`; `" << command << " --help` lists the flags\n";
-    return kBadUsage;
+    return kExitRefused;
   }
   options.program = words[flags];
   options.arguments.assign(words.begin() + static_cast<std::ptrdiff_t>(flags) + 1, words.end());
@@ -60,7 +61,7 @@ int serve(int argc, char** argv) {
     return run_launch_command(argv[0], {argv + 1, argv + argc});
   } catch (const std::exception& error) {
     std::cerr << "leeway: " << error.what() << std::endl;
-    return kFailed;
+    return kExitFailed;
   }
 }
 

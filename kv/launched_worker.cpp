@@ -1,11 +1,11 @@
 #include "kv/launched_worker.hpp"
 
-#include <charconv>
 #include <cstdlib>
 #include <iostream>
 #include <utility>
 
 #include "cluster/node_name.hpp"
+#include "core/number.hpp"
 #include "core/text.hpp"
 #include "kv/store_plan.hpp"
 #include "kv/table.hpp"
@@ -21,11 +21,9 @@ std::string value_of(const char* variable) {
 
 Expected<std::uint32_t> number_of(const char* variable) {
   const std::string text = value_of(variable);
-  std::uint32_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size())
-    return Error{concat(variable, ": \"", text, "\" is not a number")};
-  return number;
+  const auto number = parse_number<std::uint32_t>(text);
+  if (!number) return Error{concat(variable, ": \"", text, "\" is not a number")};
+  return *number;
 }
 
 }  // namespace

@@ -172,8 +172,6 @@ struct EndOfGroup {
 void check(const RunOptions& options) {
   if (options.cluster)
     throw StoreError("the loops run in this process; leave RunOptions::cluster empty");
-  if (!options.resume.empty())
-    throw StoreError("a loop cannot be resumed; leave RunOptions::resume empty");
   if (options.check_determinism)
     throw StoreError(
         "a loop runs once; call simulate() twice and compare Result::protocol_hash instead of "

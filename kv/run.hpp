@@ -25,7 +25,8 @@ struct Options {
   std::uint64_t seed = 1;
   std::vector<plan::Straggler> stragglers;
   std::vector<plan::Fault> faults;
-  plan::World world;  // of a simulation
+  plan::Checkpoints checkpoints;  // without a setting: every minute, into run.folder
+  plan::World world;              // of a simulation
   RunOptions run = {.quiet = true};
 };
 

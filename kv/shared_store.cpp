@@ -85,6 +85,11 @@ void SharedStore::barrier() {
   }
 }
 
+std::int64_t SharedStore::iteration() {
+  begin();
+  return begun_.iteration.value();
+}
+
 void SharedStore::compute(Duration time) {
   if (time.ns > 0) call({.kind = UserCall::Kind::compute, .time = time});
 }

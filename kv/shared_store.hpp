@@ -44,6 +44,7 @@ class SharedStore final : public StoreState {
   void end_iteration() override;
   void barrier() override;
   std::optional<Range> next_range() override;
+  std::int64_t iteration() override;
   std::uint32_t rank() const override { return worker_.value(); }
   std::uint32_t workers() const override { return site_.workers(); }
   void compute(Duration time) override;

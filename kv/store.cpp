@@ -159,6 +159,12 @@ std::uint32_t Store::workers() const {
   return state_->workers();
 }
 
+std::int64_t Store::iteration() {
+  const std::int64_t number = state_->iteration();
+  state_->call_back();
+  return number;
+}
+
 std::int64_t Store::iterations() const {
   return state_->iterations();
 }

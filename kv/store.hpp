@@ -139,7 +139,8 @@ class Handle {
   std::shared_ptr<State> state_;  // null: done
 };
 
-/// Settings of a store besides its type. Flags of the launcher replace them.
+/// Settings of a store besides its type. Flags of the launcher, and those of a resumed run, replace
+/// them.
 struct StoreOptions {
   /// Samples per epoch and of an iteration, for next_range(). 0: the loops decide when they end.
   std::int64_t samples = 0;
@@ -214,7 +215,10 @@ class Store {
   std::vector<std::string> keys() const;
   std::uint32_t rank() const;
   std::uint32_t workers() const;
-  /// Ended iterations of this worker.
+  /// The number of this iteration on the worker's clock, from 0; begins the iteration. It continues
+  /// when the worker was started again, and in a resumed run, which may skip a few numbers.
+  std::int64_t iteration();
+  /// Ended iterations of this store.
   std::int64_t iterations() const;
   /// In a simulation: this worker computes for `time`. Elsewhere without effect.
   void compute(Duration time);

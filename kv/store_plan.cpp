@@ -44,7 +44,7 @@ Plan store_plan(const Declarations& declarations, const Options& options) {
   plan.batch = leases ? options.batch : 1;
   plan.stop.epochs = leases ? options.epochs : kManyEpochs;
   plan.evaluate_every = 0;
-  plan.checkpoints.every = plan::Never{};
+  plan.checkpoints = options.checkpoints;
   plan.stragglers = options.stragglers;
   plan.faults = options.faults;
   return plan;

@@ -1,10 +1,10 @@
 #include "kv/store_state.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <iterator>
 #include <utility>
 
+#include "core/number.hpp"
 #include "core/text.hpp"
 
 namespace leeway::kv {
@@ -12,10 +12,8 @@ namespace {
 
 /// The integer whose text is `name`.
 std::optional<std::int64_t> integer_of(const std::string& name) {
-  std::int64_t number = 0;
-  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
-  if (error != std::errc() || std::to_string(number) != name) return std::nullopt;
-  return number;
+  const auto number = parse_number<std::int64_t>(name);
+  return number && std::to_string(*number) == name ? number : std::nullopt;
 }
 
 }  // namespace

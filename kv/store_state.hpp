@@ -57,6 +57,7 @@ class StoreState {
   std::vector<std::string> keys() const;
   virtual std::uint32_t rank() const = 0;
   virtual std::uint32_t workers() const = 0;
+  virtual std::int64_t iteration() = 0;
   std::int64_t iterations() const { return iterations_; }
   virtual void compute(Duration time) = 0;
 

@@ -9,6 +9,7 @@
 
 #include "core/check.hpp"
 #include "core/limits.hpp"
+#include "core/number.hpp"
 #include "core/text.hpp"
 #include "models/datasets/dataset.hpp"
 #include "models/layer.hpp"
@@ -174,6 +175,11 @@ std::vector<TableKey> table_keys(const std::vector<plan::Layer>& layers) {
   return all;
 }
 
+bool has_groups(const std::vector<plan::Layer>& layers) {
+  return std::ranges::any_of(
+      layers, [](const plan::Layer& layer) { return table_keys({layer}).size() > 1; });
+}
+
 std::map<std::string, PlacedKey> place_keys(const Model& model, const Layout& layout) {
   std::map<std::string, PlacedKey> placed;
   std::vector<PlacedKey*> by_parameter;
@@ -212,11 +218,10 @@ plan::DataSource register_numbered_samples(std::int64_t samples) {
 bool register_if_numbered_samples(const plan::DataSource& source) {
   const auto* custom = std::get_if<plan::CustomData>(&source);
   if (!custom || !custom->name.starts_with(kData)) return false;
-  std::int64_t samples = 0;
-  std::string_view text = std::string_view(custom->name).substr(kData.size());
-  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), samples);
-  if (error != std::errc() || rest != text.data() + text.size() || samples < 1) return false;
-  register_numbered_samples(samples);
+  const auto samples =
+      parse_number<std::int64_t>(std::string_view(custom->name).substr(kData.size()));
+  if (!samples || *samples < 1) return false;
+  register_numbered_samples(*samples);
   return true;
 }
 

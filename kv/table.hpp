@@ -48,6 +48,9 @@ Expected<std::vector<plan::Layer>> table_layers(const std::vector<TableKey>& key
 /// The keys of such layers; none for others.
 std::vector<TableKey> table_keys(const std::vector<plan::Layer>& layers);
 
+/// Whether a layer has several keys.
+bool has_groups(const std::vector<plan::Layer>& layers);
+
 /// The places of all keys, by name.
 std::map<std::string, PlacedKey> place_keys(const Model& model, const Layout& layout);
 

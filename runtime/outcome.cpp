@@ -5,6 +5,7 @@
 
 #include "checkpoint/store.hpp"
 #include "core/check.hpp"
+#include "core/exit_codes.hpp"
 #include "core/text.hpp"
 #include "kernels/precision.hpp"
 #include "models/datasets/vocabulary.hpp"
@@ -14,6 +15,7 @@
 #include "monitoring/summary.hpp"
 #include "plan/precision.hpp"
 #include "runtime/cluster/options.hpp"
+#include "runtime/user_run.hpp"
 
 namespace leeway {
 namespace {
@@ -38,27 +40,31 @@ std::shared_ptr<const NamedTensors> assemble(const Job& job, const std::vector<B
 }
 
 /// The flags of a run on a cluster; empty without nodes.
-std::string cluster_flags(const RunOptions& options) {
-  if (!options.cluster || options.cluster->nodes.empty()) return "";
-  const ClusterOptions& cluster = *options.cluster;
+std::string cluster_flags(const ClusterOptions& cluster) {
+  if (cluster.nodes.empty()) return "";
   std::string flags = concat(" --nodes ", join(cluster.nodes, ","));
   if (!cluster.tls.empty()) flags += concat(" --tls ", shell_path(cluster.tls));
   if (!cluster.place.empty()) flags += concat(" --place ", cluster.place);
   const ClusterOptions usual;
   if (cluster.transport != usual.transport)
     flags += concat(" --transport ", name_of(cluster.transport));
-  if (const std::int64_t ms = cluster.silence.ns / 1'000'000; cluster.silence != usual.silence)
-    flags +=
-        ms % 1000 == 0 ? concat(" --silence ", ms / 1000, 's') : concat(" --silence ", ms, "ms");
+  if (cluster.silence != usual.silence) flags += " --silence " + silence_text(cluster.silence);
   if (cluster.at_least > 0) flags += concat(" --at-least ", cluster.at_least);
   if (cluster.port > 0) flags += concat(" --port ", cluster.port);
   return flags;
 }
 
-std::string resume_from(const std::string& folder, const RunOptions& options) {
+std::string resume_from(const std::string& folder, const Job& job, const RunOptions& options) {
+  ClusterOptions cluster = options.cluster ? *options.cluster : ClusterOptions();
+  if (const auto& user = options.user_run; user && !user->program.empty()) {
+    cluster.nodes.erase(cluster.nodes.begin(), cluster.nodes.begin() + job.plan.workers);
+    cluster.place.clear();
+    return concat(user->command, " --resume ", shell_path(folder), cluster_flags(cluster), ' ',
+                  user->program);
+  }
   const bool by_flag = options.command != kResumeCommand;
   return concat(options.command, by_flag ? " --resume " : " ", shell_path(folder),
-                cluster_flags(options));
+                cluster_flags(cluster));
 }
 
 }  // namespace
@@ -110,11 +116,11 @@ void fill(Result& result, const Job& job, RunTotals totals) {
   }
   result.weights = assemble(job, totals.weights);
   if (totals.end.reason == msg::RunEnded::Reason::failed) {
-    result.exit_code = 1;
+    result.exit_code = kExitFailed;
     result.error = totals.end.text;
     result.last_snapshot = assemble(job, totals.last_snapshot);
   } else if (totals.end.reason == msg::RunEnded::Reason::interrupted) {
-    result.exit_code = 130;
+    result.exit_code = kExitInterrupted;
   }
   result.totals = std::move(totals);
 }
@@ -137,7 +143,7 @@ void keep_result(Result& result, const Job& job, RunFolder& folder) {
                                         result.weights ? *result.weights : NamedTensors());
   for (const auto& file : unwritten) {
     if (!result.error.empty() || file.name == "curves.svg") continue;
-    if (result.exit_code == 0) result.exit_code = 1;
+    if (result.exit_code == kExitOk) result.exit_code = kExitFailed;
     result.error = concat("training has ended, but ", file.cause);
   }
 }
@@ -171,7 +177,7 @@ std::string space_note(const std::string& folder, const Job& job) {
 
 void be_strict(Result& result) {
   if (result.warnings.empty() || result.exit_code != 0) return;
-  result.exit_code = 1;
+  result.exit_code = kExitFailed;
   result.error = concat("strict: ", join(result.warnings, "; "));
 }
 
@@ -179,14 +185,16 @@ std::string resume_text(const Job& job, const Result& result, const RunOptions& 
   const auto& written = result.totals.checkpoints;
   const bool has_written = std::any_of(written.begin(), written.end(),
                                        [](const auto& one) { return one.error.empty(); });
-  if (result.exit_code == 0 || !(has_written || job.resumed)) return "";
+  if (result.exit_code == kExitOk || !(has_written || job.resumed)) return "";
   return concat(
       "\nResume it with: ",
-      has_written ? resume_command(job, options) : resume_from(job.resumed->path(), options), '\n');
+      has_written ? resume_command(job, options) : resume_from(job.resumed->path(), job, options),
+      '\n');
 }
 
 std::string resume_command(const Job& job, const RunOptions& options) {
-  return resume_from(options.folder.empty() ? job.checkpoints->folder() : options.folder, options);
+  return resume_from(options.folder.empty() ? job.checkpoints->folder() : options.folder, job,
+                     options);
 }
 
 }  // namespace leeway

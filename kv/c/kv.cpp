@@ -232,6 +232,13 @@ std::uint32_t leeway_kv_workers(const leeway_kv* kv) {
   return kv->store.workers();
 }
 
+leeway_kv_status leeway_kv_iteration(leeway_kv* kv, std::int64_t* iteration) {
+  return guarded([&] {
+    *iteration = kv->store.iteration();
+    return LEEWAY_KV_OK;
+  });
+}
+
 std::int64_t leeway_kv_iterations(const leeway_kv* kv) {
   return kv->store.iterations();
 }

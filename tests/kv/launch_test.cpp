@@ -2,6 +2,8 @@
 #include <csignal>
 #include <sstream>
 
+#include "checkpoint/store.hpp"
+#include "core/files.hpp"
 #include "kv/create.hpp"
 #include "models/safetensors.hpp"
 #include "tests/cluster/cluster_processes.hpp"
@@ -27,6 +29,11 @@ float weight(const std::string& folder, const std::string& key) {
     if (tensor.name == key) return tensor.data.as_floats()[0];
   FAIL("no weight " << key);
   return 0;
+}
+
+bool has_checkpoint(const std::string& folder) {
+  const auto numbers = checkpoint::Store(disk(), folder + "/checkpoints").numbers();
+  return numbers && !numbers->empty();
 }
 
 }  // namespace
@@ -86,6 +93,41 @@ TEST_CASE("a killed worker is evicted, the others continue, and each sample is c
   if (restarts) REQUIRE(run.prints("is back"));
   check_ends(run.process(), 0);
   CHECK(weight(out / "run", "count") == 120 * 600);
+}
+
+TEST_CASE("a launch whose launcher is killed is resumed, and each sample is counted once") {
+  const TemporaryFolder out;
+  {
+    Listener run(launched(out / "run", {"--workers", "3", "--checkpoint-every", "30it"},
+                          {"dist_ssp(3)", "count", "60"}));
+    REQUIRE(comes_true([&] { return has_checkpoint(out / "run"); }));
+    run.process().signal(SIGKILL);
+    run.process().wait();
+  }
+  const std::vector<std::string> resume{kBin + "/leeway", "launch", "--resume", out / "run"};
+  const auto other = run_program(resume + std::vector{kWorkerProgram, "dist_sync"s, "sum"s});
+  CHECK(other.code == 2);
+  CHECK_THAT(other.err, Contains("--resume: the program has not initialised key \"count\""));
+  const auto as_scenario = run_program({kBin + "/leeway", "resume", out / "run"});
+  CHECK(as_scenario.code == 2);
+  CHECK_THAT(as_scenario.err, Contains("resume it with `leeway launch --resume"));
+
+  Process resumed(resume +
+                  std::vector{"--epochs"s, "70"s, kWorkerProgram, "dist_async"s, "count"s});
+  check_ends(resumed, 0);
+  CHECK(weight(out / "run", "count") == 70 * 600);
+  CHECK_THAT(resumed.err(), Contains("keeps its own type, epochs"));
+}
+
+TEST_CASE("an interrupted launch says how to resume it") {
+  const TemporaryFolder out;
+  Listener run(launched(out / "run", {"--workers", "2"}, {"dist_ssp(3)", "count", "10000"}));
+  REQUIRE(comes_true([&] { return samples_so_far(out / "run") > 600; }));
+  run.process().signal(SIGINT);
+  check_ends(run.process(), 130);
+  CHECK_THAT(run.process().out(),
+             Contains(concat("Resume it with: leeway launch --resume ", out / "run", ' ',
+                             kWorkerProgram, " 'dist_ssp(3)' count 10000")));
 }
 
 TEST_CASE("a server program updates keys with its functions, on its nodes too") {
@@ -184,7 +226,7 @@ TEST_CASE("what launched workers do wrong ends the launch with the reason") {
     CHECK_THAT(run.out() + run.err(), Contains(text));
   };
   fails({"dist_sync", "shapes"}, 1, "with the shape");
-  fails({"dist_sync", "sum"}, 2, "set this one in the program", {"--optimizer", "assign"});
+  fails({"dist_sync", "apart"}, 2, "set this one in the program", {"--optimizer", "assign"});
   fails({"dist_sink", "sum"}, 1, "store type \"dist_sink\": give local, dist_sync, dist_async,");
   fails({"dist_sync", "twice"}, 1, "it can have only one");
   fails({"dist_sync", "nothing"}, 1, "has no keys");

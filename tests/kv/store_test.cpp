@@ -186,8 +186,6 @@ TEST_CASE("misuse is refused with the key and the remedy") {
              }),
              Contains("worker 1 has not initialised key \"w\" of worker 0"));
   CHECK_THAT(error_of([](Store&) {}), Contains("has no keys"));
-  CHECK_THAT(error_of(init, {.workers = 2, .run = {.resume = "run", .quiet = true}}),
-             Contains("a loop cannot be resumed"));
 }
 
 TEST_CASE("an exception of one loop ends its worker, and is thrown at the end") {
