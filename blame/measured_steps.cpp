@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <tuple>
 
 #include "core/text.hpp"
 #include "monitoring/event_file.hpp"
@@ -13,6 +14,8 @@ namespace {
 
 class Collector {
  public:
+  explicit Collector(std::size_t stages) : stages_(stages) {}
+
   void handle(const EventRecord& record) {
     const Event& event = record.event;
     const double now = (record.at - Instant()).seconds();
@@ -24,23 +27,25 @@ class Collector {
     } else if (const auto* step = event.as<event::StepStarted>()) {
       State& state = workers_[step->worker];
       const bool waited = state.parked.erase(step->iteration) > 0;
-      if (state.ended && !waited) turnarounds_.push_back(now - *state.ended);
+      if (state.ended && !waited && stages_ == 1) latencies_.push_back((now - *state.ended) / 2);
       state.started = now;
     } else if (const auto* done = event.as<event::StepFinished>()) {
       State& state = workers_[done->worker];
-      if (state.started && done->samples > 0)
-        state.per_sample.push_back((now - *state.started) / static_cast<double>(done->samples));
+      const auto operations = state.operations.extract(done->iteration);
+      const bool is_stage = !operations.empty();
+      if ((is_stage || state.started) && done->samples > 0)
+        state.per_sample.push_back((is_stage ? operations.mapped() : now - *state.started) /
+                                   static_cast<double>(done->samples));
       state.started.reset();
       state.ended = now;
-    } else if (event.as<event::StageComputed>()) {
-      has_stages_ = true;
+    } else if (const auto* operation = event.as<event::StageComputed>()) {
+      workers_[operation->worker].operations[operation->iteration] += operation->computed.seconds();
+      if (operation->operation == event::StageComputed::Operation::forward)
+        computed(*operation, now);
     }
   }
 
   Expected<MeasuredSteps> steps(const std::string& path) {
-    if (has_stages_)
-      return Error{
-          concat('"', path, "\" is of a run with pipelines, whose stages are not replayed")};
     MeasuredSteps steps;
     for (auto& [worker, state] : workers_) {
       if (worker.value() != steps.per_sample.size() || state.per_sample.empty())
@@ -49,45 +54,55 @@ class Collector {
     }
     if (steps.per_sample.empty())
       return Error{concat('"', path, "\" has no iteration of a worker")};
-    if (!turnarounds_.empty()) {
-      const auto middle =
-          turnarounds_.begin() + static_cast<std::ptrdiff_t>(turnarounds_.size() / 2);
-      std::nth_element(turnarounds_.begin(), middle, turnarounds_.end());
-      steps.turnaround = *middle;
+    if (!latencies_.empty()) {
+      const auto middle = latencies_.begin() + static_cast<std::ptrdiff_t>(latencies_.size() / 2);
+      std::nth_element(latencies_.begin(), middle, latencies_.end());
+      steps.latency = *middle;
     }
     return steps;
   }
 
  private:
+  /// A forward has ended.
+  void computed(const event::StageComputed& forward, double now) {
+    const std::size_t pipeline = forward.worker.value() / stages_;
+    const auto of_chunk = [&](std::uint32_t chunk) {
+      return std::tuple(pipeline, forward.iteration, forward.micro_batch, chunk);
+    };
+    forwards_[of_chunk(forward.chunk)] = now;
+    if (forward.chunk == 0) return;
+    const auto before = forwards_.extract(of_chunk(forward.chunk - 1));
+    if (!before.empty() && forward.waited_before.ns > 0)
+      latencies_.push_back(std::max(0.0, now - forward.computed.seconds() - before.mapped()));
+  }
+
   struct State {
     std::vector<double> per_sample;
     std::optional<double> started, ended;
-    std::set<Iteration> parked;  // iterations whose pulls were
+    std::set<Iteration> parked;              // iterations whose pulls were
+    std::map<Iteration, double> operations;  // seconds of a stage's iterations that have begun
   };
 
-  bool has_stages_ = false;
+  const std::size_t stages_;
   std::map<WorkerId, State> workers_;
-  std::vector<double> turnarounds_;
+  std::vector<double> latencies_;
+  /// When forwards ended, by pipeline, iteration, micro-batch and chunk, until the next chunk's.
+  std::map<std::tuple<std::size_t, Iteration, std::uint32_t, std::uint32_t>, double> forwards_;
 };
 
 }  // namespace
 
-std::size_t MeasuredSteps::count() const {
+std::size_t MeasuredSteps::iterations(std::size_t stages) const {
   std::size_t count = 0;
-  for (const auto& worker : per_sample) count += worker.size();
+  for (std::size_t lead = 0; lead < per_sample.size(); lead += stages)
+    count += per_sample[lead].size();
   return count;
 }
 
-double MeasuredSteps::least_per_sample() const {
-  double least = per_sample.front().front();
-  for (const auto& worker : per_sample) least = std::min(least, *std::ranges::min_element(worker));
-  return least;
-}
-
-Expected<MeasuredSteps> read_measured_steps(const std::string& folder) {
+Expected<MeasuredSteps> read_measured_steps(const std::string& folder, std::size_t stages) {
   const auto path = events_path(folder);
   if (!path) return path.error();
-  Collector collector;
+  Collector collector(stages);
   const auto read =
       read_events(*path, [&](const EventRecord& record) { collector.handle(record); });
   if (!read) return read.error();

@@ -8,18 +8,19 @@
 namespace leeway::blame {
 
 struct MeasuredSteps {
-  /// By worker: seconds per sample of each iteration with samples, in order.
+  /// By worker or stage: seconds per sample of each iteration with samples, in order.
   std::vector<std::vector<double>> per_sample;
-  /// Median seconds between two iterations of a worker whose pulls were not parked: pull, answer
-  /// and update.
-  double turnaround = 0;
+  /// Median seconds that a message takes: half of those between two iterations of a worker whose
+  /// pulls were not parked, which has a pull, its answer and an update; in pipelines those from a
+  /// forward to the forward of the next chunk that waits for it.
+  double latency = 0;
 
-  std::size_t count() const;
-  double least_per_sample() const;
+  /// Of all workers, or of all pipelines with that many stages.
+  std::size_t iterations(std::size_t stages) const;
 };
 
-/// Reads `events.bin` of a run folder. Errors: the file is missing or malformed, a worker has no
-/// iteration, or the run has pipelines.
-Expected<MeasuredSteps> read_measured_steps(const std::string& folder);
+/// Reads `events.bin` of the folder of a run with that many stages per pipeline. Errors: the file
+/// is missing or malformed, or a worker has no iteration.
+Expected<MeasuredSteps> read_measured_steps(const std::string& folder, std::size_t stages);
 
 }  // namespace leeway::blame

@@ -26,6 +26,7 @@ std::string name_of(const WhatIfCommand& command) {
   const auto add = [&](const auto&... parts) { name += concat(name.empty() ? "" : " ", parts...); };
   if (!command.staleness.empty()) add("--staleness ", command.staleness);
   if (!command.balance.empty()) add("--balance ", command.balance);
+  if (!command.schedule.empty()) add("--schedule ", command.schedule);
   for (const std::string& worker : command.without_stragglers) add("--without-straggler ", worker);
   if (command.workers) add("--workers ", *command.workers);
   if (command.shards) add("--shards ", *command.shards);
@@ -37,11 +38,14 @@ std::string name_of(const WhatIfCommand& command) {
 Expected<WhatIfOptions> options_of(const WhatIfCommand& command) {
   if (name_of(command).empty())
     return Error{
-        "what-if: no setting is changed; give --staleness, --balance, --without-straggler, "
-        "--workers, --shards, --link or --prefetch"};
+        "what-if: no setting is changed; give --staleness, --balance, --schedule, "
+        "--without-straggler, --workers, --shards, --link or --prefetch"};
+  if (command.folder.empty() == command.import.empty())
+    return Error{"what-if: give the folder of a run, or --import FILE"};
   if (command.link && !(*command.link > 0))
     return Error{concat("--link: ", *command.link, " is not allowed; give Gbit/s above 0")};
   WhatIfOptions options{.folder = command.folder,
+                        .import = command.import,
                         .workers = command.workers,
                         .shards = command.shards,
                         .link = command.link,
@@ -57,6 +61,7 @@ Expected<WhatIfOptions> options_of(const WhatIfCommand& command) {
     if (!balance) return balance.error();
     options.balance = *balance;
   }
+  if (!command.schedule.empty()) options.schedule = command.schedule;
   for (const std::string& name : command.without_stragglers) {
     const auto address = parse_address(name);
     if (!address || address->kind != RoleKind::worker)
@@ -70,7 +75,40 @@ double ratio(const RunTimes& to, const RunTimes& from) {
   return to.samples_per_second / from.samples_per_second;
 }
 
+void print_error(double error) {
+  if (std::abs(error) <= kLargeError) return;
+  std::cout << "The simulation of the run as it was differs from the measured run by "
+            << signed_percent(error)
+            << ": workers that share cores, or a busy machine, change durations in ways that a "
+               "replay cannot know.\n";
+}
+
+/// A trace has steps, and no samples.
+void print_trace(const WhatIf& answer, const std::string& changes) {
+  const auto step_of = [&](const RunTimes& times) {
+    return answer.samples_per_step / times.samples_per_second;
+  };
+  TextTable table;
+  table.add({"", "s/step", "", "waiting"});
+  const auto row = [&](const std::string& name, const RunTimes& times,
+                       const std::string& compared) {
+    table.add({name, fixed(step_of(times), 2), compared, percent(times.waiting)});
+  };
+  const double error = step_of(answer.as_it_ran) / step_of(answer.measured) - 1;
+  const double change = step_of(answer.changed) / step_of(answer.as_it_ran) - 1;
+  row("measured", answer.measured, "");
+  row("simulated as it ran", answer.as_it_ran, concat(signed_percent(error), " to measured"));
+  row("simulated " + changes, answer.changed, concat(signed_percent(change), " to simulated"));
+  std::cout << table.text() << '\n';
+  if (answer.plan.pipeline.stages == 1)
+    std::cout << "Each replica is one worker that computes its pipeline's step: a pipeline cannot "
+                 "abandon an iteration.\n";
+  std::cout << "Messages take no time here: what the measured step takes besides is "
+               "communication.\n";
+}
+
 void print(const WhatIf& answer, const std::string& changes) {
+  if (answer.samples_per_step > 0) return print_trace(answer, changes);
   TextTable table;
   std::vector<std::string> header{"", "seconds", "samples/s", "", "waiting", "parked pulls"};
   if (answer.changed.test_loss) header.emplace_back("test loss");
@@ -101,11 +139,7 @@ void print(const WhatIf& answer, const std::string& changes) {
     std::cout << "; test loss " << fixed(*answer.changed.test_loss, 4) << ", not "
               << fixed(*answer.as_it_ran.test_loss, 4);
   std::cout << '\n';
-  if (std::abs(error) > kLargeError)
-    std::cout << "The simulation of the run as it was differs from the measured run by "
-              << signed_percent(error)
-              << ": workers that share cores, or a busy machine, change durations in ways that a "
-                 "replay cannot know.\n";
+  print_error(error);
 }
 
 nlohmann::ordered_json json_of(const RunTimes& times) {
@@ -122,11 +156,15 @@ nlohmann::ordered_json json_of(const RunTimes& times) {
 CLI::App* add_what_if(CLI::App& app, WhatIfCommand& command) {
   auto* what_if =
       app.add_subcommand("what-if", "Simulate a run with its own durations, under other settings");
-  add_value(*what_if, "RUN", command.folder, "Folder of a run with --trace")->required();
+  add_value(*what_if, "RUN", command.folder, "Folder of a run with --trace");
+  add_value(*what_if, "--import", command.import,
+            "Trace of another training system instead, as for leeway blame");
   add_value(*what_if, "--staleness", command.staleness, "Other bound or policy, as for a run");
   add_value(*what_if, "--balance", command.balance, "Other balance: equal or speed");
+  add_value(*what_if, "--schedule", command.schedule, "Other schedule of pipelines, such as 2bw");
   add_value(*what_if, "--without-straggler", command.without_stragglers,
-            "Worker that becomes as fast as the median one; can be repeated")
+            "Worker that becomes as fast as the median one, or the median of its stage; can be "
+            "repeated")
       ->allow_extra_args(false);
   add_value(*what_if, "--workers", command.workers,
             "Other number; workers beyond the run's repeat durations of the others", "1 or more");
@@ -148,7 +186,8 @@ int what_if(const WhatIfCommand& command) {
     std::cout << nlohmann::ordered_json{{"changes", name_of(command)},
                                         {"measured", json_of(answer->measured)},
                                         {"simulated_as_it_ran", json_of(answer->as_it_ran)},
-                                        {"simulated_changed", json_of(answer->changed)}}
+                                        {"simulated_changed", json_of(answer->changed)},
+                                        {"samples_per_step", answer->samples_per_step}}
                      .dump(2)
               << '\n';
   } else {

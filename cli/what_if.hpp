@@ -12,8 +12,8 @@ class App;
 namespace leeway::cli {
 
 struct WhatIfCommand {
-  std::string folder;                           // of a run
-  std::string staleness, balance;               // unparsed; empty: as in the run
+  std::string folder, import;                   // a run, or the file of a trace
+  std::string staleness, balance, schedule;     // unparsed; empty: as in the run
   std::vector<std::string> without_stragglers;  // "worker3"
   std::optional<std::uint32_t> workers, shards;
   std::optional<double> link;

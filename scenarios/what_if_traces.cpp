@@ -9,24 +9,28 @@
 // time. A pipeline cannot abandon an iteration, so backup(1) treats each replica as one worker,
 // which takes as long as the replica's step if it waits for no other. Each way has its own learning
 // rate, tuned on another seed.
+#include <leeway/blame/traced_job.hpp>
 #include <leeway/core/text.hpp>
 #include <leeway/leeway.hpp>
 #include <leeway/monitoring/format.hpp>
+#include <leeway/runtime/tools/replay.hpp>
 
 #include <algorithm>
 #include <cmath>
 #include <numeric>
 
-#include "traced_job.hpp"
 #include "tuned_study.hpp"
 
 using namespace leeway;
+using blame::TracedJob;
 using study::cell;
 using study::kSeeds;
-using study::TracedJob;
 
 namespace {
 
+constexpr const char* kAdvice =
+    "give the traces of the artifact of \"Understanding Stragglers in Large Model Training Using "
+    "What-if Analysis\" (github.com/ByteDance-Seed/StragglerAnalysis) as CSV files";
 constexpr std::int64_t kTestSamples = 2000;
 constexpr std::uint32_t kLeastBatch = 32;  // of a replica
 constexpr double kTolerance = 0.03;        // of the slowdown
@@ -84,7 +88,7 @@ std::string name_of(const TracedJob& job, const Way& way) {
   return concat(job.name, way.has_stages ? ", stages, " : ", replicas, ", way.name);
 }
 
-double mean(const std::vector<study::Durations>& all) {
+double mean(const std::vector<blame::Durations>& all) {
   double sum = 0, count = 0;
   for (const auto& seconds : all) {
     sum = std::accumulate(seconds.begin(), seconds.end(), sum);
@@ -123,8 +127,13 @@ Expected<Plan> plan_of(const Plan& base, const TracedJob& job, const Way& way) {
   plan.balance = way.balance;
   auto seconds = way.has_stages ? job.of_stages : job.of_replicas;
   if (!way.has_stragglers) seconds.assign(seconds.size(), {mean(seconds)});
-  if (const Status replayed = study::replay(plan, seconds); !replayed)
-    return Error{concat(name_of(job, way), ": ", replayed.error().text)};
+  for (blame::Durations& times : seconds)
+    for (double& one : times) one /= plan.batch;
+  plan.simulated = replay_world();
+  plan.simulated->cost_only = false;
+  const auto replay = Replay::of(plan, seconds);
+  if (!replay) return Error{concat(name_of(job, way), ": ", replay.error().text)};
+  replay->apply(plan);
   return plan;
 }
 
@@ -271,7 +280,7 @@ int main(int argc, char** argv) {
   std::vector<study::Subject> subjects;
   nlohmann::json settings{{"plan", to_json(line.plan)}, {"test_samples", kTestSamples}};
   for (const std::string& file : files) {
-    auto job = study::read_job(file);
+    auto job = blame::read_traced_job(file, kAdvice);
     if (!job) return report.refuse(job.error().text);
     if (const auto fits = check(*job); !fits) return report.refuse(fits.error().text);
     if (std::ranges::find(jobs, job->name, &TracedJob::name) != jobs.end())

@@ -6,18 +6,23 @@
 
 #include "blame/measured_steps.hpp"
 #include "blame/result_file.hpp"
+#include "blame/traced_job.hpp"
 #include "core/check.hpp"
 #include "core/text.hpp"
 #include "policies/automatic_plan.hpp"
 #include "policies/consistency/consistency.hpp"
+#include "policies/pipeline/schedule.hpp"
 #include "runtime/scenario.hpp"
+#include "runtime/tools/replay.hpp"
+#include "runtime/words.hpp"
 
 namespace leeway {
 namespace {
 
-constexpr std::size_t kMostFactors = 65536;  // of plan::Repeated
-/// GB/s of the simulated memories: the measured durations contain all memory traffic.
-constexpr double kUnlimited = 1e9;
+/// Of a trace, at least: under a bound, a simulation needs some rounds to reach its usual speed.
+constexpr std::size_t kTraceRounds = 50;
+/// Outputs of a layer that stands for a stage of a trace.
+constexpr std::int64_t kTraceWidth = 4;
 
 Expected<RunTimes> measured_times(const std::string& folder) {
   RunTimes times;
@@ -58,29 +63,102 @@ Expected<RunTimes> simulated_times(const Plan& plan) {
   return times;
 }
 
-/// The plan of the run in a world whose computations are measured ones. `speed`: GFLOP/s.
-Plan simulated_plan(const Plan& plan, const blame::MeasuredSteps& steps, double speed,
-                    bool gradients) {
-  Plan simulated = plan;
-  const double latency = steps.turnaround / 2 * 1e6;
-  simulated.simulated = plan::World{.nodes = plan::World::Nodes::each,
-                                    .speed = speed,
-                                    .memory = kUnlimited,
-                                    .noise = 0,
-                                    .latency_us = latency,
-                                    .local_latency_us = latency,
-                                    .jitter = 0,
-                                    .link = 0,
-                                    .cost_only = !gradients};
-  simulated.stragglers.clear();
-  simulated.faults.clear();
-  simulated.checkpoints = {};
-  simulated.device = "cpu";
-  simulated.stop.iterations = steps.count();
-  simulated.stop.accuracy = simulated.stop.seconds = 0;
-  if (!gradients) simulated.evaluate_every = 0;
-  return simulated;
+/// A run to simulate, with its own times.
+struct Measured {
+  Plan plan;  // simulated, without stragglers
+  std::vector<std::vector<double>> per_sample;
+  RunTimes times;
+  double samples_per_step = 0;  // of a trace
+};
+
+Expected<Measured> read_run(const WhatIfOptions& options) {
+  auto plan = plan_from_file(options.folder + "/plan.json");
+  if (!plan) return plan.error();
+  if (needs_program(*plan) && options.gradients)
+    return Error{concat(options.folder, ": the data or layers of ", plan->name,
+                        " are part of its program; leave out --gradients")};
+  auto steps = blame::read_measured_steps(options.folder, plan->pipeline.stages);
+  if (!steps) return steps.error();
+  auto times = measured_times(options.folder);
+  if (!times) return times.error();
+  plan->balance = with_automatic_settings(*plan).balance;  // also under another policy
+  plan->simulated = replay_world();
+  plan->simulated->latency_us = plan->simulated->local_latency_us = steps->latency * 1e6;
+  plan->simulated->cost_only = !options.gradients;
+  plan->stragglers.clear();
+  plan->faults.clear();
+  plan->checkpoints = {};
+  plan->device = "cpu";
+  plan->stop.iterations = steps->iterations(plan->pipeline.stages);
+  plan->stop.accuracy = plan->stop.seconds = 0;
+  if (!options.gradients) plan->evaluate_every = 0;
+  return Measured{std::move(*plan), std::move(steps->per_sample), *times};
 }
+
+// ---- traces of other systems ----
+
+/// A pipeline cannot abandon an iteration, so a policy that drops pushes has a worker for each
+/// replica.
+bool has_whole_replicas(const WhatIfOptions& options) {
+  return options.consistency && make_consistency(*options.consistency)->round_size().drops();
+}
+
+/// The model and the data do not matter: their costs are replaced by the measured times.
+Plan plan_of(const blame::TracedJob& job, bool whole_replicas) {
+  Plan plan;
+  plan.name = job.name;
+  plan.model.assign(job.stages, plan::Linear{kTraceWidth});
+  plan.consistency = bsp();
+  plan.pipeline.stages = whole_replicas ? 1 : job.stages;
+  plan.pipeline.schedule = "1f1b";
+  plan.workers = job.replicas * plan.pipeline.stages;
+  plan.shards = 1;
+  plan.micro_batches = whole_replicas ? 1 : job.micro_batches;
+  plan.batch = job.micro_batches;
+  const std::size_t rounds = std::max(job.of_stages.front().size(), kTraceRounds);
+  const auto samples = static_cast<std::uint32_t>(rounds * job.replicas * plan.batch);
+  plan.data = plan::Synthetic{samples, 1, plan::Clusters{kTraceWidth, kTraceWidth, 1}};
+  plan.stop.epochs = 1;
+  plan.evaluate_every = 0;
+  plan.simulated = replay_world();
+  return plan;
+}
+
+Expected<Measured> read_trace(const WhatIfOptions& options) {
+  for (const auto& [flag, is_given] : {std::pair{"--workers", options.workers.has_value()},
+                                       {"--shards", options.shards.has_value()},
+                                       {"--link", options.link.has_value()},
+                                       {"--prefetch", options.prefetch},
+                                       {"--gradients", options.gradients}})
+    if (is_given)
+      return Error{concat(flag,
+                          ": a trace has the times of its own ranks, and no model; leave it "
+                          "out")};
+  const auto job = blame::read_traced_job(options.import, "give --import a CSV file of operations");
+  if (!job) return job.error();
+  const bool whole = has_whole_replicas(options);
+  if (!options.without_stragglers.empty() && job->replicas < 2)
+    return Error{
+        "--without-straggler: the trace has one replica; its stages have no other of their "
+        "kind"};
+  Measured measured{.plan = plan_of(*job, whole)};
+  double computed = 0, count = 0;  // of all ranks
+  for (const blame::Durations& seconds : job->of_stages) {
+    computed = std::accumulate(seconds.begin(), seconds.end(), computed);
+    count += static_cast<double>(seconds.size());
+  }
+  const double step = job->slowdown.measured;
+  measured.per_sample = whole ? job->of_replicas : job->of_stages;
+  for (blame::Durations& seconds : measured.per_sample)
+    for (double& one : seconds) one /= measured.plan.batch;
+  measured.samples_per_step = static_cast<double>(job->replicas) * measured.plan.batch;
+  measured.times = {.seconds = step,
+                    .samples_per_second = measured.samples_per_step / step,
+                    .waiting = 1 - computed / (count * step)};
+  return measured;
+}
+
+// ---- changes ----
 
 /// Rounds have no older gradients, so a policy for these is left out.
 void set_consistency(Plan& plan, const plan::Consistency& consistency) {
@@ -88,68 +166,32 @@ void set_consistency(Plan& plan, const plan::Consistency& consistency) {
   if (make_consistency(consistency)->by_rounds()) plan.delay_policy = plan::PlainPush{};
 }
 
-/// The GFLOP/s with which a sample takes the least measured time.
-Expected<double> speed_for(const Plan& plan, const blame::MeasuredSteps& steps) {
-  Plan one = simulated_plan(plan, steps, 1, false);
-  one.workers = one.shards = 1;
-  set_consistency(one, plan::Bsp{});
-  one.prefetch = false;
-  one.stop.iterations = 2;
-  const auto result = simulate(one);
-  if (!result) return result.error();
-  const WorkerTotals& worker = result->totals.workers.front();
-  const double per_sample = worker.compute.seconds() / static_cast<double>(worker.samples);
-  return per_sample / steps.least_per_sample();
-}
-
-/// The worker whose iterations take the median time.
-std::size_t median_worker(const blame::MeasuredSteps& steps) {
-  std::vector<std::size_t> workers(steps.per_sample.size());
-  std::iota(workers.begin(), workers.end(), 0);
-  const auto middle = workers.begin() + static_cast<std::ptrdiff_t>((workers.size() - 1) / 2);
-  std::ranges::nth_element(workers, middle, {}, [&](std::size_t worker) {
-    const auto& times = steps.per_sample[worker];
-    return std::accumulate(times.begin(), times.end(), 0.0) / static_cast<double>(times.size());
-  });
-  return *middle;
-}
-
-/// Gives each worker the measured durations, relative to the shortest. Workers beyond the measured
-/// ones repeat them.
-void add_durations(Plan& plan, const blame::MeasuredSteps& steps,
-                   const std::vector<std::uint32_t>& without_stragglers) {
-  const double least = steps.least_per_sample();
-  const std::size_t median = median_worker(steps);
-  for (std::uint32_t worker = 0; worker < plan.workers; ++worker) {
-    const bool is_replaced =
-        std::ranges::find(without_stragglers, worker) != without_stragglers.end();
-    const auto& times = steps.per_sample[is_replaced ? median : worker % steps.per_sample.size()];
-    plan::Repeated repeated;
-    for (std::size_t i = 0; i < std::min(times.size(), kMostFactors); ++i)
-      repeated.factors.push_back(times[i] / least);
-    plan.stragglers.push_back({.worker = worker, .kind = repeated});
-  }
-}
-
 void change(Plan& plan, const WhatIfOptions& options) {
   if (options.consistency) set_consistency(plan, *options.consistency);
   if (options.balance) plan.balance = *options.balance;
+  if (options.schedule) {
+    plan.pipeline.schedule = pipeline::current_name(*options.schedule);
+    plan.pipeline.chunks = static_cast<std::uint32_t>(pipeline::usual_chunks(*options.schedule));
+  }
   if (options.workers) plan.workers = *options.workers;
   if (options.shards) plan.shards = *options.shards;
   if (options.prefetch) plan.prefetch = true;
   if (options.link) plan.simulated->link = *options.link;
 }
 
-Status check(const WhatIfOptions& options, const Plan& plan, const blame::MeasuredSteps& steps) {
-  if (needs_program(plan) && options.gradients)
-    return Error{concat(options.folder, ": the data or layers of ", plan.name,
-                        " are part of its program; leave out --gradients")};
+Status check(const WhatIfOptions& options, const Measured& measured) {
+  const Plan& plan = measured.plan;
+  if (options.schedule && plan.pipeline.stages == 1)
+    return Error{"--schedule: the run has no pipelines; leave it out"};
+  if (options.schedule)
+    if (const auto known = pipeline::find_schedule(*options.schedule); !known)
+      return Error{concat("--schedule: ", known.error().text)};
   Plan changed = plan;
   if (options.consistency) changed.consistency = *options.consistency;
   if (options.balance) changed.balance = *options.balance;
   if (const auto fits = check_implied({.balance = options.balance}, changed); !fits) return fits;
   const std::size_t workers =
-      std::min<std::size_t>(steps.per_sample.size(), options.workers.value_or(plan.workers));
+      std::min<std::size_t>(measured.per_sample.size(), options.workers.value_or(plan.workers));
   for (const std::uint32_t worker : options.without_stragglers)
     if (worker >= workers)
       return Error{concat("--without-straggler: worker", worker, " is not one of the ", workers,
@@ -161,29 +203,25 @@ Status check(const WhatIfOptions& options, const Plan& plan, const blame::Measur
 
 Expected<std::vector<WhatIf>> what_if(const std::vector<WhatIfOptions>& all) {
   LW_CHECK(!all.empty());
-  const std::string& folder = all.front().folder;
-  const bool gradients = all.front().gradients;
-  auto plan = plan_from_file(folder + "/plan.json");
-  if (!plan) return plan.error();
-  plan->balance = with_automatic_settings(*plan).balance;  // also under another policy
-  const auto steps = blame::read_measured_steps(folder);
-  if (!steps) return steps.error();
-  for (const WhatIfOptions& options : all)
-    if (const auto checked = check(options, *plan, *steps); !checked) return checked.error();
-  const auto measured = measured_times(folder);
+  const WhatIfOptions& first = all.front();
+  const auto measured = first.import.empty() ? read_run(first) : read_trace(first);
   if (!measured) return measured.error();
-  const auto speed = speed_for(*plan, *steps);
-  if (!speed) return speed.error();
-  Plan as_it_ran = simulated_plan(*plan, *steps, *speed, gradients);
-  const Plan unchanged = as_it_ran;
-  add_durations(as_it_ran, *steps, {});
+  for (const WhatIfOptions& options : all)
+    if (const auto checked = check(options, *measured); !checked) return checked.error();
+  const auto replay = Replay::of(measured->plan, measured->per_sample);
+  if (!replay) return replay.error();
+  Plan as_it_ran = measured->plan;
+  replay->apply(as_it_ran);
   const auto as_it_ran_times = simulated_times(as_it_ran);
   if (!as_it_ran_times) return as_it_ran_times.error();
   std::vector<WhatIf> answers;
   for (const WhatIfOptions& options : all) {
-    WhatIf answer{.measured = *measured, .as_it_ran = *as_it_ran_times, .plan = unchanged};
+    WhatIf answer{.measured = measured->times,
+                  .as_it_ran = *as_it_ran_times,
+                  .plan = measured->plan,
+                  .samples_per_step = measured->samples_per_step};
     change(answer.plan, options);
-    add_durations(answer.plan, *steps, options.without_stragglers);
+    replay->apply(answer.plan, options.without_stragglers);
     const auto changed = simulated_times(answer.plan);
     if (!changed) return changed.error();
     answer.changed = *changed;

@@ -3,7 +3,8 @@
 //
 // The computations of the simulation take as long as those of the run did, iteration by iteration;
 // the latency of its links is half of the time that the run needed between two iterations without
-// waiting. Everything else is the runtime itself.
+// waiting. Everything else is the runtime itself. The run may be that of another training system: a
+// trace has the times of its computations, and messages of the simulation take none.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -15,9 +16,11 @@
 namespace leeway {
 
 struct WhatIfOptions {
-  std::string folder;                             // of a run with --trace
+  std::string folder;                             // of a run with --trace; empty: a trace
+  std::string import;                             // its CSV file
   std::optional<plan::Consistency> consistency;   // in place of the run's
   std::optional<plan::Balance> balance;           // likewise
+  std::optional<std::string> schedule;            // likewise, of pipelines
   std::vector<std::uint32_t> without_stragglers;  // workers that are as fast as the median one
   std::optional<std::uint32_t> workers, shards;
   std::optional<double> link;  // Gbit/s; none: no limit
@@ -25,7 +28,8 @@ struct WhatIfOptions {
   bool gradients = false;      // compute real gradients, and report losses
 };
 
-/// Times of a run, measured or simulated.
+/// Times of a run, measured or simulated. A sample of a trace is a micro-batch, and `seconds` of a
+/// measured one is the time of a step.
 struct RunTimes {
   double seconds = 0, samples_per_second = 0;
   double waiting = 0;  // share of all time of all workers
@@ -36,12 +40,13 @@ struct RunTimes {
 struct WhatIf {
   RunTimes measured, as_it_ran, changed;  // the latter two are simulated
   Plan plan;                              // with the changes
+  double samples_per_step = 0;            // of a trace; 0: a run
 };
 
 /// Errors: files of the run are missing, the run cannot be simulated, or the settings are invalid.
 Expected<WhatIf> what_if(const WhatIfOptions& options);
 /// Several changes of one run, which is read and simulated as it was only once. All have the same
-/// folder and `gradients`.
+/// folder or trace, and the same `gradients`.
 Expected<std::vector<WhatIf>> what_if(const std::vector<WhatIfOptions>& all);
 
 }  // namespace leeway

@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <filesystem>
+#include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -22,7 +23,8 @@ using Catch::Matchers::Contains;
 /// The folder of a run with a straggler and --trace, and its result.
 class TracedRun {
  public:
-  explicit TracedRun(plan::Consistency consistency, bool is_simulated = true) {
+  explicit TracedRun(plan::Consistency consistency, bool is_simulated = true,
+                     const plan::Pipeline& pipeline = {}) {
     Plan plan;
     plan.name = "traced";
     plan.data = plan::Synthetic{4000, 100, plan::Clusters{4, 32, 4}};
@@ -33,8 +35,13 @@ class TracedRun {
     plan.shards = 2;
     plan.batch = 10;
     plan.stop.epochs = 2;
-    plan.stragglers = {slow(3, 4)};
+    plan.stragglers = {slow(pipeline.stages > 1 ? 2 : 3, 4)};
     plan.evaluate_every = 0;
+    plan.pipeline = pipeline;
+    if (pipeline.stages > 1) {
+      plan.micro_batches = 4;
+      plan.batch = 16;
+    }
     if (is_simulated) plan.simulated = plan::World{.speed = 0.01};
     RunOptions options;
     options.folder = folder();
@@ -106,6 +113,75 @@ TEST_CASE("what-if computes real gradients on request") {
   // Under bsp, the replay computes the same weights.
   CHECK(*answer->as_it_ran.test_loss == Approx(traced.result().test_loss));
   CHECK(answer->changed.samples_per_second > answer->as_it_ran.samples_per_second);
+}
+
+TEST_CASE("the stages of pipelines are replayed, and with other schedules") {
+  const TracedRun traced(plan::Ssp{1}, true, {.stages = 2});
+  const auto answers = what_if(std::vector<WhatIfOptions>{
+      {.folder = traced.folder(), .without_stragglers = {2}},
+      {.folder = traced.folder(), .schedule = "2bw", .without_stragglers = {2}},
+      {.folder = traced.folder(), .consistency = plan::Bsp{}, .workers = 6}});
+  REQUIRE(answers);
+  const RunTimes& as_it_ran = answers->front().as_it_ran;
+  CHECK(as_it_ran.samples_per_second ==
+        Approx(answers->front().measured.samples_per_second).epsilon(0.05));
+  CHECK(answers->at(0).changed.samples_per_second > 2 * as_it_ran.samples_per_second);
+  CHECK(answers->at(1).plan.pipeline.schedule == "2bw");
+  CHECK(answers->at(1).changed.samples_per_second > answers->at(0).changed.samples_per_second);
+  CHECK(answers->at(2).plan.workers == 6);
+  CHECK_THAT(what_if({.folder = traced.folder(), .schedule = "2bv"}).error().text,
+             Contains("--schedule: ") && Contains("2bw"));
+  CHECK_THAT(what_if({.folder = TracedRun(plan::Bsp{}).folder(), .schedule = "2bw"}).error().text,
+             Contains("the run has no pipelines"));
+}
+
+/// A trace of two replicas of two stages, with two micro-batches, one after the other. The first
+/// stage of replica 1 takes twice the time.
+std::string trace_text(int replicas) {
+  std::ostringstream csv;
+  csv << "dp_rank,stage,step,optype,start_ts,duration,seq_id\n";
+  for (int step = 0; step < 3; ++step)
+    for (int replica = 0; replica < replicas; ++replica) {
+      double now = 100.0 * step;
+      const auto add = [&](int stage, const char* kind, int number) {
+        const double seconds = replica == 1 && stage == 0 ? 2 : 1;
+        csv << replica << ',' << stage << ',' << step << ',' << kind << "-compute," << now << ','
+            << seconds << ',' << number << '\n';
+        now += seconds;
+      };
+      for (int number = 0; number < 2; ++number) {
+        add(0, "forward", number);
+        add(1, "forward", number);
+        add(1, "backward", number);
+        add(0, "backward", number);
+      }
+    }
+  return csv.str();
+}
+
+TEST_CASE("a trace of another system is replayed under other policies") {
+  const test::TemporaryFolder folder;
+  std::ofstream(folder / "trace.csv") << trace_text(2);
+  const auto answer = what_if({.import = folder / "trace.csv", .without_stragglers = {2}});
+  REQUIRE(answer);
+  const auto step_of = [&](const RunTimes& times) {
+    return answer->samples_per_step / times.samples_per_second;
+  };
+  // 1f1b overlaps what the trace did one after the other. A stage computes for 4 s in a step, the
+  // slow one for 8 s; the other one's first forward and last backward are in its shadow.
+  CHECK(step_of(answer->measured) == Approx(12));
+  CHECK(step_of(answer->as_it_ran) > 8);
+  CHECK(step_of(answer->as_it_ran) < 12);
+  CHECK(step_of(answer->changed) == Approx(6).epsilon(0.05));
+  const auto backup = what_if({.import = folder / "trace.csv", .consistency = plan::Backup{1}});
+  REQUIRE(backup);
+  CHECK(backup->plan.pipeline.stages == 1);
+  CHECK(backup->changed.samples_per_second > 0);
+  CHECK_THAT(what_if({.import = folder / "trace.csv", .workers = 8}).error().text,
+             Contains("--workers: a trace has the times of its own ranks"));
+  std::ofstream(folder / "one.csv") << trace_text(1);
+  CHECK_THAT(what_if({.import = folder / "one.csv", .without_stragglers = {0}}).error().text,
+             Contains("the trace has one replica"));
 }
 
 TEST_CASE("a timeline has each iteration and each wait, no overlaps, and flows with two ends") {
