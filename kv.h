@@ -136,9 +136,10 @@ LEEWAY_KV_API const char* leeway_kv_key(const leeway_kv* kv, size_t index);
 LEEWAY_KV_API uint32_t leeway_kv_rank(const leeway_kv* kv);
 LEEWAY_KV_API uint32_t leeway_kv_workers(const leeway_kv* kv);
 /* The number of this iteration on the worker's clock, from 0; begins the iteration. It continues when
- * the worker was started again, and in a resumed run, which may skip a few numbers. */
+ * the worker was started again, and in a resumed run, which may skip a few numbers. Right after a
+ * push it is the number of that push: a loop ends its iteration before it asks. */
 LEEWAY_KV_API leeway_kv_status leeway_kv_iteration(leeway_kv* kv, int64_t* iteration);
-/* Ended iterations of this store. */
+/* Ended iterations of this process, from 0 also in a resumed run. */
 LEEWAY_KV_API int64_t leeway_kv_iterations(const leeway_kv* kv);
 
 /* ---- handles ---- */

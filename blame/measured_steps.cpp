@@ -24,6 +24,7 @@ class Collector {
     } else if (const auto* evicted = event.as<event::Evicted>()) {
       State& state = workers_[evicted->worker];
       state.started = state.ended = std::nullopt;
+      forget_pipeline(evicted->worker);
     } else if (const auto* step = event.as<event::StepStarted>()) {
       State& state = workers_[step->worker];
       const bool waited = state.parked.erase(step->iteration) > 0;
@@ -31,6 +32,7 @@ class Collector {
       state.started = now;
     } else if (const auto* done = event.as<event::StepFinished>()) {
       State& state = workers_[done->worker];
+      if (done->worker.value() % stages_ == 0) forget_forwards(done->worker, done->iteration);
       const auto operations = state.operations.extract(done->iteration);
       const bool is_stage = !operations.empty();
       if ((is_stage || state.started) && done->samples > 0)
@@ -63,17 +65,35 @@ class Collector {
   }
 
  private:
+  /// By pipeline, iteration, micro-batch and chunk.
+  using Forward = std::tuple<std::size_t, Iteration, std::uint32_t, std::uint32_t>;
+
   /// A forward has ended.
   void computed(const event::StageComputed& forward, double now) {
     const std::size_t pipeline = forward.worker.value() / stages_;
     const auto of_chunk = [&](std::uint32_t chunk) {
-      return std::tuple(pipeline, forward.iteration, forward.micro_batch, chunk);
+      return Forward(pipeline, forward.iteration, forward.micro_batch, chunk);
     };
     forwards_[of_chunk(forward.chunk)] = now;
     if (forward.chunk == 0) return;
     const auto before = forwards_.extract(of_chunk(forward.chunk - 1));
     if (!before.empty() && forward.waited_before.ns > 0)
       latencies_.push_back(std::max(0.0, now - forward.computed.seconds() - before.mapped()));
+  }
+
+  /// The first stage is the last one to end an iteration.
+  void forget_forwards(WorkerId lead, Iteration iteration) {
+    const std::size_t pipeline = lead.value() / stages_;
+    forwards_.erase(forwards_.lower_bound({pipeline, iteration, 0, 0}),
+                    forwards_.lower_bound({pipeline, Iteration(iteration.value() + 1), 0, 0}));
+  }
+  /// Its unfinished iterations are computed again.
+  void forget_pipeline(WorkerId lead) {
+    const std::size_t pipeline = lead.value() / stages_;
+    for (auto& [worker, state] : workers_)
+      if (worker.value() / stages_ == pipeline) state.operations.clear();
+    forwards_.erase(forwards_.lower_bound({pipeline, Iteration(), 0, 0}),
+                    forwards_.lower_bound({pipeline + 1, Iteration(), 0, 0}));
   }
 
   struct State {
@@ -86,8 +106,7 @@ class Collector {
   const std::size_t stages_;
   std::map<WorkerId, State> workers_;
   std::vector<double> latencies_;
-  /// When forwards ended, by pipeline, iteration, micro-batch and chunk, until the next chunk's.
-  std::map<std::tuple<std::size_t, Iteration, std::uint32_t, std::uint32_t>, double> forwards_;
+  std::map<Forward, double> forwards_;  // when they ended, of iterations that have not
 };
 
 }  // namespace

@@ -1,5 +1,6 @@
 #pragma once
 // MeasuredSteps: the durations of a run's computations, from its events.
+#include <cstddef>
 #include <string>
 #include <vector>
 

@@ -79,7 +79,9 @@ int checkpoints(const std::string& run, const CheckpointsOptions& options) {
   const auto numbers = store.numbers();
   if (!numbers) return refuse(numbers.error());
   if (numbers->empty()) {
-    std::cerr << "leeway: " << run << ": holds no checkpoint\n";
+    std::cerr
+        << "leeway: " << run
+        << ": holds no checkpoint; a run writes one every minute, or as --checkpoint-every says\n";
     return kExitRefused;
   }
   if (options.keep) return prune(store, *numbers, *options.keep);

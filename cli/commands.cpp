@@ -122,16 +122,18 @@ int fuzz(const std::string& target, const std::string& seeds,
 int resume(const std::string& folder, const std::vector<std::string>& args) {
   const auto from = find_checkpoint(folder, "");
   if (!from) return refuse(from.error());
+  if (!kv::table_keys(from->plan.model).empty())
+    return refuse(
+        Error{concat(folder,
+                     ": was started by `leeway launch` or kv::run(); resume it with `leeway launch "
+                     "--resume ",
+                     shell_path(folder), " PROGRAM`, where PROGRAM is ", from->plan.name,
+                     ", or with Options::run.resume")});
   std::vector<std::string> words{"--resume", folder == "latest" ? from->path() : folder};
   words.insert(words.end(), args.begin(), args.end());
   const std::string& name = from->plan.name;
   for (const auto& scenario : find_scenarios(search_places()).scenarios)
     if (scenario.name == name) return run(name, words);
-  if (!kv::table_keys(from->plan.model).empty())
-    return refuse(Error{concat(folder,
-                               ": is the run of a store; resume it with `leeway launch "
-                               "--resume ",
-                               shell_path(folder), " PROGRAM`")});
   if (needs_program(from->plan)) {
     std::cerr << "leeway: " << folder << ": the data or layers of " << name
               << " are part of its program; give --resume " << folder << " to that program\n";

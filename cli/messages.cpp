@@ -39,8 +39,7 @@ Expected<MessageFilter> read_filter(const MessagesOptions& options) {
 void print_text(const RecordedMessage& message) {
   std::cout << std::setw(12) << fixed(static_cast<double>(message.at.ns) * 1e-6, 3) << " ms  "
             << message.from << " -> " << message.to << "  " << message.kind << ' ' << message.body;
-  if (message.tensor_bytes > 0)
-    std::cout << "  + " << size_text(static_cast<std::int64_t>(message.tensor_bytes));
+  if (message.tensor_bytes > 0) std::cout << "  + " << size_text(message.tensor_bytes);
   std::cout << '\n';
 }
 

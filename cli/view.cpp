@@ -87,8 +87,7 @@ int report(const ReportCommand& command) {
   const std::string html = dashboard::report_of((*page)->state(command.predict));
   if (const auto written = write_durably(disk(), path, html); !written)
     return refuse(written.error(), kExitFailed);
-  std::cout << events_note(command.folder) << path << ": "
-            << size_text(static_cast<std::int64_t>(html.size()))
+  std::cout << events_note(command.folder) << path << ": " << size_text(html.size())
             << "; open it in a browser, it needs no network\n";
   return kExitOk;
 }

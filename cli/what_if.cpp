@@ -8,6 +8,7 @@
 
 #include "cli/commands.hpp"
 #include "core/text.hpp"
+#include "kv/table.hpp"
 #include "monitoring/format.hpp"
 #include "runtime/cluster/text_table.hpp"
 #include "runtime/flags/option.hpp"
@@ -36,12 +37,15 @@ std::string name_of(const WhatIfCommand& command) {
 }
 
 Expected<WhatIfOptions> options_of(const WhatIfCommand& command) {
-  if (name_of(command).empty())
-    return Error{
-        "what-if: no setting is changed; give --staleness, --balance, --schedule, "
-        "--without-straggler, --workers, --shards, --link or --prefetch"};
   if (command.folder.empty() == command.import.empty())
-    return Error{"what-if: give the folder of a run, or --import FILE"};
+    return Error{concat("what-if: give ", command.folder.empty() ? "" : "either ",
+                        "the folder of a run or --import FILE",
+                        command.folder.empty() ? "" : ", not both")};
+  if (name_of(command).empty())
+    return Error{concat("what-if: no setting is changed; give --staleness, --balance, --schedule",
+                        command.import.empty()
+                            ? ", --without-straggler, --workers, --shards, --link or --prefetch"
+                            : " or --without-straggler")};
   if (command.link && !(*command.link > 0))
     return Error{concat("--link: ", *command.link, " is not allowed; give Gbit/s above 0")};
   WhatIfOptions options{.folder = command.folder,
@@ -100,7 +104,7 @@ void print_trace(const WhatIf& answer, const std::string& changes) {
   row("simulated as it ran", answer.as_it_ran, concat(signed_percent(error), " to measured"));
   row("simulated " + changes, answer.changed, concat(signed_percent(change), " to simulated"));
   std::cout << table.text() << '\n';
-  if (answer.plan.pipeline.stages == 1)
+  if (answer.whole_replicas)
     std::cout << "Each replica is one worker that computes its pipeline's step: a pipeline cannot "
                  "abandon an iteration.\n";
   std::cout << "Messages take no time here: what the measured step takes besides is "
@@ -158,13 +162,15 @@ CLI::App* add_what_if(CLI::App& app, WhatIfCommand& command) {
       app.add_subcommand("what-if", "Simulate a run with its own durations, under other settings");
   add_value(*what_if, "RUN", command.folder, "Folder of a run with --trace");
   add_value(*what_if, "--import", command.import,
-            "Trace of another training system instead, as for leeway blame");
+            "Trace of another training system instead, as for leeway blame; with --staleness, "
+            "--balance, --schedule and --without-straggler");
   add_value(*what_if, "--staleness", command.staleness, "Other bound or policy, as for a run");
   add_value(*what_if, "--balance", command.balance, "Other balance: equal or speed");
   add_value(*what_if, "--schedule", command.schedule, "Other schedule of pipelines, such as 2bw");
-  add_value(*what_if, "--without-straggler", command.without_stragglers,
-            "Worker that becomes as fast as the median one, or the median of its stage; can be "
-            "repeated")
+  add_value(
+      *what_if, "--without-straggler", command.without_stragglers,
+      "Worker that becomes as fast as the median one, or the median of its stage; of a trace, "
+      "worker replica x stages + stage; can be repeated")
       ->allow_extra_args(false);
   add_value(*what_if, "--workers", command.workers,
             "Other number; workers beyond the run's repeat durations of the others", "1 or more");
@@ -180,6 +186,12 @@ CLI::App* add_what_if(CLI::App& app, WhatIfCommand& command) {
 
 int what_if(const WhatIfCommand& command) {
   const auto options = options_of(command);
+  if (const auto plan = plan_from_file(command.folder + "/plan.json");
+      plan && !kv::table_keys(plan->model).empty())
+    return refuse(Error{concat(command.folder,
+                               ": the computations of its loops have no model that "
+                               "could be simulated; `leeway blame` names the "
+                               "causes of its waiting")});
   const auto answer = options ? leeway::what_if(*options) : Expected<WhatIf>(options.error());
   if (!answer) return refuse(answer.error());
   if (command.json) {

@@ -29,7 +29,7 @@ function(leeway_schemas sources)
       COMMAND ${CAPNP_EXECUTABLE} compile --src-prefix=${PROJECT_SOURCE_DIR} -I${PROJECT_SOURCE_DIR}
         -I${CAPNP_INCLUDE_DIRECTORY} -o${CAPNPC_CXX_EXECUTABLE}:${fresh}
         -o$<TARGET_FILE:leeway_generator>:${fresh} ${schema}
-      COMMAND ${CMAKE_COMMAND} -E make_directory ${LEEWAY_GENERATED}/tests/${folder}
+      COMMAND ${CMAKE_COMMAND} -E make_directory ${LEEWAY_GENERATED}/${folder} ${LEEWAY_GENERATED}/tests/${folder}
       COMMAND ${CMAKE_COMMAND} -E copy_if_different ${fresh_product} ${LEEWAY_GENERATED}/${folder}
       COMMAND ${CMAKE_COMMAND} -E copy_if_different ${fresh_for_tests} ${LEEWAY_GENERATED}/tests/${folder}
       COMMAND ${CMAKE_COMMAND} -E touch ${fresh}/${folder}/${name}.stamp

@@ -31,11 +31,11 @@ std::vector<std::string> comma_separated(std::string_view text) {
   return items;
 }
 
-std::string size_text(std::int64_t bytes) {
+std::string size_text(std::uint64_t bytes) {
   if (bytes < 1000) return concat(bytes, " B");
   constexpr std::array kUnits{" kB", " MB", " GB", " TB", " PB", " EB"};
   std::size_t unit = 0;
-  std::int64_t tenths = bytes / 100 + (bytes % 100 >= 50);
+  std::uint64_t tenths = bytes / 100 + (bytes % 100 >= 50);
   while (tenths >= 10'000 && unit + 1 < kUnits.size()) {
     tenths = (tenths + 500) / 1000;
     ++unit;

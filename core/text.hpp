@@ -27,7 +27,7 @@ std::vector<std::string> comma_separated(std::string_view text);
 std::string_view trimmed(std::string_view text);
 
 /// 16384 bytes as "16.4 kB": in decimal units.
-std::string size_text(std::int64_t bytes);
+std::string size_text(std::uint64_t bytes);
 
 /// `text` as one word of a shell, in quotes if necessary.
 std::string shell_word(const std::string& text);

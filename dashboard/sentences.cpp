@@ -142,8 +142,7 @@ std::string throughput_sentence(const RunHistory& run) {
   const auto add = [&](const char* what, std::uint64_t bytes, std::uint64_t plain) {
     if (bytes == 0) return;
     const std::string codec = codec_text(bytes, plain);
-    text += concat(' ', what, ": ",
-                   codec.empty() ? size_text(static_cast<std::int64_t>(bytes)) : codec, '.');
+    text += concat(' ', what, ": ", codec.empty() ? size_text(bytes) : codec, '.');
   };
   add("Pushes", latest.push_bytes, latest.plain_push_bytes);
   add("Pulls", latest.pull_bytes, latest.plain_pull_bytes);

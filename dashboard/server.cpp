@@ -1,6 +1,5 @@
 #include "dashboard/server.hpp"
 
-#include <arpa/inet.h>
 #include <httplib.h>
 #include <unistd.h>
 

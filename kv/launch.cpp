@@ -16,8 +16,10 @@
 
 #include "cluster/node_name.hpp"
 #include "cluster/process.hpp"
+#include "core/exit_codes.hpp"
 #include "core/text.hpp"
 #include "kv/launched_worker.hpp"
+#include "kv/resumed_launch.hpp"
 #include "kv/store_plan.hpp"
 #include "kv/table.hpp"
 #include "runtime/cluster/children.hpp"
@@ -61,6 +63,22 @@ std::vector<std::string> refused_flags() {
 bool has_flag(const std::vector<std::string>& flags, const std::string& name) {
   return std::ranges::any_of(
       flags, [&](const std::string& flag) { return flag == name || flag.starts_with(name + '='); });
+}
+
+/// Finds the checkpoint that --resume names, and makes it name that: "latest" may be another run a
+/// moment later. nullopt without --resume. `name`: of the run, for "latest".
+Expected<std::optional<ResumePoint>> find_resumed(std::vector<std::string>& flags,
+                                                  const std::string& name) {
+  const auto flag = std::ranges::find_if(
+      flags, [](const std::string& word) { return has_flag({word}, "--resume"); });
+  const bool is_joined = flag != flags.end() && *flag != "--resume";
+  if (flag == flags.end() || (!is_joined && std::next(flag) == flags.end()))
+    return std::optional<ResumePoint>();
+  const std::string where = is_joined ? flag->substr(flag->find('=') + 1) : *std::next(flag);
+  auto from = find_store_run(where, name);
+  if (!from) return from.error();
+  (is_joined ? *flag : *std::next(flag)) = (is_joined ? "--resume=" : "") + from->path();
+  return std::optional(std::move(*from));
 }
 
 /// Before the keys are known.
@@ -148,7 +166,7 @@ Plan taken_from(const Plan& sent, std::size_t workers) {
 /// How the plan of a worker differs from that of worker 0, which sets the optimizer; empty if they
 /// agree.
 std::string difference(const Plan& first, const Plan& found) {
-  std::string why = difference(table_keys(first.model), table_keys(found.model));
+  std::string why = difference(table_keys(first.model), table_keys(found.model), "worker 0");
   if (!why.empty()) return concat(why, "; all workers initialise the same keys");
   const auto differs = [](const char* what) {
     return concat("has another ", what, " than worker 0; all workers create the same store");
@@ -407,37 +425,21 @@ int refuse(const std::string& text, int code = kExitRefused) {
   return code;
 }
 
-/// Why the run with this plan cannot continue with what the workers have declared; empty if it can.
-std::string why_not_resumed(const Plan& plan, const Plan& declared) {
-  std::string why = difference(table_keys(plan.model), table_keys(declared.model));
-  if (why.empty() && plan.data != declared.data) why = "has another number of samples";
-  return why.empty() ? "" : concat("--resume: the program ", why, "; start the program of the run");
-}
-
-/// Names the settings of the program that the resumed run does not take; empty without any.
-std::string ignored_settings(const Plan& plan, const Plan& declared) {
-  std::vector<std::string> names;
-  if (plan.optimizer != declared.optimizer) names.push_back("optimizer");
-  if (plan.consistency != declared.consistency) names.push_back("type");
-  if (plan.batch != declared.batch) names.push_back("batch");
-  if (plan.stop != declared.stop) names.push_back("epochs");
-  if (names.empty()) return "";
-  return concat("the resumed run keeps its own ", join(names, ", "),
-                "; flags change them, such as --lr, --staleness and --epochs");
-}
-
-/// Runs the job that the workers have declared; returns the exit code.
-int run(const Workers& workers, const LaunchOptions& options, const CommandLine& first) {
+/// Runs the job that the workers have declared; returns the exit code. `began`: the plan of the run
+/// that is resumed; null: none.
+int run(const Workers& workers, const LaunchOptions& options, const CommandLine& first,
+        const Plan* began) {
   Plan plan = workers.plan();
-  plan.name = name_of(options.program, options.arguments);
+  plan.name = began ? began->name : name_of(options.program, options.arguments);
   plan.shards = first.plan.shards;
   CommandLine line = read_flags(std::move(plan), options.flags);
   if (line.exit_code) return *line.exit_code;
-  if (!line.options.resume.empty()) {
-    if (const std::string why = why_not_resumed(line.plan, workers.plan()); !why.empty())
+  if (began) {
+    if (const std::string why = why_not_resumed(*began, workers.plan()); !why.empty())
       return refuse(why);
-    if (const std::string note = ignored_settings(line.plan, workers.plan()); !note.empty())
+    if (const std::string note = ignored_settings(line.plan, *began, workers.plan()); !note.empty())
       say(note);
+    register_if_numbered_samples(line.plan.data);
   }
   if (counts_zeros(line.plan.optimizer) && has_groups(line.plan.model))
     return refuse(
@@ -454,8 +456,9 @@ int run(const Workers& workers, const LaunchOptions& options, const CommandLine&
   cluster.nodes = std::move(nodes);
   line.options.cluster = std::make_shared<const ClusterOptions>(std::move(cluster));
   line.options.command = "leeway";
+  const std::vector<Blob> values = began ? std::vector<Blob>() : workers.values();
   line.options.user_run = std::make_shared<UserRun>(UserRun{.loops = nullptr,
-                                                            .initial_weights = workers.values(),
+                                                            .initial_weights = values,
                                                             .workers_return = options.restart,
                                                             .command = options.command,
                                                             .program = program_text(options)});
@@ -466,12 +469,14 @@ int run(const Workers& workers, const LaunchOptions& options, const CommandLine&
 
 }  // namespace
 
-int launch(const LaunchOptions& options) {
+int launch(const LaunchOptions& given) {
   register_tables();
+  LaunchOptions options = given;
+  const auto from = find_resumed(options.flags, name_of(options.program, options.arguments));
+  if (!from) return refuse(concat("--resume: ", from.error().text));
+  const Plan* const began = *from ? &(*from)->plan : nullptr;
   // Refuses wrong flags before any process starts.
-  const bool resumes = has_flag(options.flags, "--resume");
-  const CommandLine first = read_flags(
-      resumes ? any_plan(name_of(options.program, options.arguments)) : any_plan(), options.flags);
+  const CommandLine first = read_flags(began ? any_plan(began->name) : any_plan(), options.flags);
   if (first.exit_code) return *first.exit_code;
   const InterruptGuard guard;
   Workers workers(options, first.plan.workers, *first.options.cluster, guard);
@@ -479,7 +484,7 @@ int launch(const LaunchOptions& options) {
     say(started.error().text);
     return guard.interrupted() ? kExitInterrupted : kExitFailed;
   }
-  const int code = run(workers, options, first);
+  const int code = run(workers, options, first, began);
   if (code != 0 && !guard.interrupted()) workers.fail("the run has failed");
   workers.end();
   return code;

@@ -4,8 +4,6 @@
 #include <string>
 #include <vector>
 
-#include "core/exit_codes.hpp"
-
 namespace leeway::kv {
 
 struct LaunchOptions {

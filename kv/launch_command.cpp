@@ -2,6 +2,7 @@
 
 #include <iostream>
 
+#include "core/exit_codes.hpp"
 #include "core/text.hpp"
 #include "kv/launch.hpp"
 #include "kv/serve.hpp"

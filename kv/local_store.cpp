@@ -120,6 +120,11 @@ void LocalStore::update(std::size_t number, const float* gradient) {
 
 // ---- iterations ----
 
+std::int64_t LocalStore::iteration() {
+  begin();
+  return iterations_;
+}
+
 void LocalStore::end_iteration() {
   begin();
   range_taken_ = false;

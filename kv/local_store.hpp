@@ -26,7 +26,7 @@ class LocalStore final : public StoreState {
   void end_iteration() override;
   void barrier() override;
   std::optional<Range> next_range() override;
-  std::int64_t iteration() override { return iterations_; }
+  std::int64_t iteration() override;
   std::uint32_t rank() const override { return 0; }
   std::uint32_t workers() const override { return 1; }
   void compute(Duration) override {}

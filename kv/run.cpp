@@ -13,6 +13,7 @@
 #include "kv/shared_store.hpp"
 #include "kv/store_plan.hpp"
 #include "kv/table.hpp"
+#include "runtime/checkpoints.hpp"
 #include "runtime/user_run.hpp"
 
 namespace leeway::kv {
@@ -146,7 +147,7 @@ class LoopGroup final : public UserLoops, private StoreSite {
 
   /// Throws unless a worker's keys are those of worker 0.
   void require_same(WorkerId worker, const Declarations& found) const {
-    const std::string why = difference(running_.front().declared.keys, found.keys);
+    const std::string why = difference(running_.front().declared.keys, found.keys, "worker 0");
     if (!why.empty())
       throw StoreError(
           concat("worker ", worker, ' ', why, "; all workers initialise the same keys"));
@@ -188,7 +189,16 @@ Result run(const Loop& loop, const Options& options, bool simulated) {
   Plan plan = group->plan();
   if (simulated) plan.simulated = options.world;
   RunOptions run_options = options.run;
-  run_options.user_run = std::make_shared<UserRun>(UserRun{group, group->values()});
+  std::vector<Blob> values = group->values();
+  if (!run_options.resume.empty()) {
+    const auto from = find_checkpoint(run_options.resume, plan.name);
+    if (!from) throw StoreError(concat("RunOptions::resume: ", from.error().text));
+    run_options.resume = from->path();
+    continue_samples(plan, from->plan);
+    values.clear();  // the checkpoint has them
+  }
+  run_options.user_run =
+      std::make_shared<UserRun>(UserRun{.loops = group, .initial_weights = std::move(values)});
   Result result = leeway::run(plan, run_options);
   group->end(result.error.empty() ? "the run is over" : result.error);
   group->rethrow();

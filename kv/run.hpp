@@ -25,8 +25,9 @@ struct Options {
   std::uint64_t seed = 1;
   std::vector<plan::Straggler> stragglers;
   std::vector<plan::Fault> faults;
-  plan::Checkpoints checkpoints;  // without a setting: every minute, into run.folder
-  plan::World world;              // of a simulation
+  /// Without a setting: every minute into run.folder, if there is one; a simulation writes none.
+  plan::Checkpoints checkpoints;
+  plan::World world;  // of a simulation
   RunOptions run = {.quiet = true};
 };
 

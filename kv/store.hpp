@@ -216,7 +216,8 @@ class Store {
   std::uint32_t rank() const;
   std::uint32_t workers() const;
   /// The number of this iteration on the worker's clock, from 0; begins the iteration. It continues
-  /// when the worker was started again, and in a resumed run, which may skip a few numbers.
+  /// when the worker was started again, and in a resumed run, which may skip a few numbers. Right
+  /// after a push it is the number of that push: a loop ends its iteration before it asks.
   std::int64_t iteration();
   /// Ended iterations of this store.
   std::int64_t iterations() const;

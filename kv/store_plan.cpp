@@ -64,21 +64,30 @@ std::uint32_t shards_for(const std::vector<plan::Layer>& table, std::uint32_t wa
   return 1;
 }
 
-std::string difference(const std::vector<TableKey>& first, const std::vector<TableKey>& found) {
+bool leases_samples(const Plan& plan) {
+  return plan.stop.epochs < kManyEpochs;
+}
+
+void continue_samples(Plan& plan, const Plan& began) {
+  if (leases_samples(plan) || leases_samples(began)) return;
+  if (register_if_numbered_samples(began.data)) plan.data = began.data;
+}
+
+std::string difference(const std::vector<TableKey>& first, const std::vector<TableKey>& found,
+                       const std::string& other) {
   const auto find = [](const std::vector<TableKey>& in, const std::string& name) {
     return std::ranges::find(in, name, &TableKey::name);
   };
   for (const TableKey& key : first) {
     const auto same = find(found, key.name);
-    if (same == found.end())
-      return concat("has not initialised key \"", key.name, "\" of worker 0");
+    if (same == found.end()) return concat("has not initialised key \"", key.name, "\" of ", other);
     if (same->shape != key.shape)
-      return concat("has initialised key \"", key.name, "\" with the shape ", same->shape,
-                    ", worker 0 with ", key.shape);
+      return concat("has initialised key \"", key.name, "\" with the shape ", same->shape, ", ",
+                    other, " with ", key.shape);
   }
   for (const TableKey& key : found)
     if (find(first, key.name) == first.end())
-      return concat("has initialised key \"", key.name, "\", worker 0 has not");
+      return concat("has initialised key \"", key.name, "\", ", other, " has not");
   return "";
 }
 

@@ -17,8 +17,14 @@ bool counts_zeros(const plan::Optimizer& optimizer);
 Plan store_plan(const Declarations& declarations, const Options& options);
 /// As many shards as wanted, if each gets a part of the table.
 std::uint32_t shards_for(const std::vector<plan::Layer>& table, std::uint32_t wanted);
-/// How the keys of a worker differ from those of worker 0, as in "has initialised key "b", worker 0
+/// Whether the loops of this plan lease samples; without, they decide when they end.
+bool leases_samples(const Plan& plan);
+/// How keys differ from those of `other`, such as "worker 0": "has initialised key "b", worker 0
 /// has not"; empty if they do not.
-std::string difference(const std::vector<TableKey>& first, const std::vector<TableKey>& found);
+std::string difference(const std::vector<TableKey>& first, const std::vector<TableKey>& found,
+                       const std::string& other);
+/// Gives a resumed run without ranges the samples that it began with, whose number is that of its
+/// workers then.
+void continue_samples(Plan& plan, const Plan& began);
 
 }  // namespace leeway::kv

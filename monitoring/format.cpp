@@ -1,6 +1,5 @@
 #include "monitoring/format.hpp"
 
-#include <array>
 #include <cmath>
 #include <cstdio>
 
@@ -44,8 +43,7 @@ std::string signed_percent(double share) {
 std::string codec_text(std::uint64_t bytes, std::uint64_t bytes_without_codec) {
   if (bytes == bytes_without_codec || bytes == 0) return {};
   const double times = static_cast<double>(bytes_without_codec) / static_cast<double>(bytes);
-  return concat(size_text(static_cast<std::int64_t>(bytes)), " instead of ",
-                size_text(static_cast<std::int64_t>(bytes_without_codec)), ", ",
+  return concat(size_text(bytes), " instead of ", size_text(bytes_without_codec), ", ",
                 static_cast<double>(std::llround(10 * times)) / 10, " times fewer");
 }
 

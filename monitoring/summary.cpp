@@ -38,8 +38,8 @@ void print_memory(std::ostream& out, const Job& job, const RunReport& totals) {
     if (measured == 0) continue;
     out << std::setw(17) << stage << std::setw(12) << size_text(memory.weights) << std::setw(12)
         << size_text(memory.gradients) << std::setw(13) << size_text(memory.activations)
-        << std::setw(11) << size_text(memory.total()) << std::setw(12)
-        << size_text(static_cast<std::int64_t>(measured)) << '\n';
+        << std::setw(11) << size_text(memory.total()) << std::setw(12) << size_text(measured)
+        << '\n';
   }
 }
 
@@ -167,8 +167,8 @@ void print_checkpoints(std::ostream& out, const Job& job, const RunReport& total
   }
   if (last)
     out << "  checkpoints     " << written << " written, the last one is number " << last->number
-        << ", at " << grouped(last->samples_trained) << " samples ("
-        << size_text(static_cast<std::int64_t>(last->bytes)) << ")\n";
+        << ", at " << grouped(last->samples_trained) << " samples (" << size_text(last->bytes)
+        << ")\n";
   if (failed)
     out << "  checkpoints     " << totals.checkpoints.size() - written
         << " could not be written: " << failed->error << '\n';
@@ -282,8 +282,8 @@ std::string summary(const Job& job, const RunReport& totals) {
         std::pair("weights  ", codec_text(totals.last.pull_bytes, totals.last.plain_pull_bytes))})
     if (!text.empty()) out << "  " << name << "       " << text << '\n';
   if (totals.last.kept_bytes > 0)
-    out << "  old weights     " << size_text(static_cast<std::int64_t>(totals.last.kept_bytes))
-        << " kept at most for " << job.delay_policy->name() << '\n';
+    out << "  old weights     " << size_text(totals.last.kept_bytes) << " kept at most for "
+        << job.delay_policy->name() << '\n';
   if (totals.end.partial_pushes > 0)
     out << "  partial pushes  " << totals.end.partial_pushes << " (completed by others)\n";
   if (totals.end.lost_residuals > 0)

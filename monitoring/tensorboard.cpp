@@ -1,7 +1,6 @@
 #include "monitoring/tensorboard.hpp"
 
 #include <fcntl.h>
-#include <unistd.h>
 
 #include <array>
 #include <bit>

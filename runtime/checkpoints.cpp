@@ -97,6 +97,16 @@ std::optional<std::uint64_t> samples_in_result(const std::string& folder) {
   return samples->get<std::uint64_t>();
 }
 
+/// Why a run with fewer epochs or iterations than are trained has nothing to do; empty if it has.
+/// `end`: samples of the plan's epochs.
+std::string trained_beyond(const Plan& plan, const checkpoint::Supply& supply, std::int64_t end) {
+  if (plan.stop.iterations > 0 && supply.iterations > plan.stop.iterations)
+    return concat(supply.iterations, " iterations are trained; give more with --iterations");
+  if (plan.stop.epochs > 0 && supply.fresh_of_parts.empty() && supply.fresh > end)
+    return concat("more than ", plan.stop.epochs, " epochs are trained; give more with --epochs");
+  return "";
+}
+
 /// Names the checkpoint before `number`, for errors; empty without one.
 std::string earlier_text(const checkpoint::Store& store, std::uint64_t number) {
   const auto numbers = store.numbers();
@@ -324,6 +334,8 @@ Status RunCheckpoints::prepare(const Plan& plan, const Model& model, const Train
   const bool is_complete =
       same_size && (continued_.empty() ||
                     samples_in_result(continued_) == checkpoint::samples_trained(loaded->manifest));
+  const std::string trained = same_size ? trained_beyond(plan, supply, end) : "";
+  if (!trained.empty()) return Error{concat(from_.path(), ": ", trained)};
   if (is_complete && plan.stop.epochs > 0 && supply.returned.empty() &&
       supply.fresh_of_parts.empty() && supply.fresh >= end)
     return Error{concat(from_.path(), ": all ", plan.stop.epochs,

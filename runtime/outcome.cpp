@@ -39,10 +39,10 @@ std::shared_ptr<const NamedTensors> assemble(const Job& job, const std::vector<B
   return std::make_shared<const NamedTensors>(std::move(tensors));
 }
 
-/// The flags of a run on a cluster; empty without nodes.
+/// The flags of a run with other processes.
 std::string cluster_flags(const ClusterOptions& cluster) {
-  if (cluster.nodes.empty()) return "";
-  std::string flags = concat(" --nodes ", join(cluster.nodes, ","));
+  std::string flags;
+  if (!cluster.nodes.empty()) flags = concat(" --nodes ", join(cluster.nodes, ","));
   if (!cluster.tls.empty()) flags += concat(" --tls ", shell_path(cluster.tls));
   if (!cluster.place.empty()) flags += concat(" --place ", cluster.place);
   const ClusterOptions usual;
@@ -57,14 +57,16 @@ std::string cluster_flags(const ClusterOptions& cluster) {
 std::string resume_from(const std::string& folder, const Job& job, const RunOptions& options) {
   ClusterOptions cluster = options.cluster ? *options.cluster : ClusterOptions();
   if (const auto& user = options.user_run; user && !user->program.empty()) {
-    cluster.nodes.erase(cluster.nodes.begin(), cluster.nodes.begin() + job.plan.workers);
+    const auto workers = std::min<std::size_t>(job.plan.workers, cluster.nodes.size());
+    cluster.nodes.erase(cluster.nodes.begin(),
+                        cluster.nodes.begin() + static_cast<std::ptrdiff_t>(workers));
     cluster.place.clear();
     return concat(user->command, " --resume ", shell_path(folder), cluster_flags(cluster), ' ',
                   user->program);
   }
   const bool by_flag = options.command != kResumeCommand;
   return concat(options.command, by_flag ? " --resume " : " ", shell_path(folder),
-                cluster_flags(cluster));
+                cluster.nodes.empty() ? "" : cluster_flags(cluster));
 }
 
 }  // namespace
@@ -168,15 +170,14 @@ std::string space_note(const std::string& folder, const Job& job) {
   for (const auto& parameter : job.model->parameters())
     needed += static_cast<std::uint64_t>(parameter.spec.shape.count()) * sizeof(float);
   if (error || space.available > needed) return "";
-  return concat(folder, ": its disk has ", size_text(static_cast<std::int64_t>(space.available)),
-                " free, and the trained weights need ",
-                size_text(static_cast<std::int64_t>(needed)),
+  return concat(folder, ": its disk has ", size_text(space.available),
+                " free, and the trained weights need ", size_text(needed),
                 "; free space before the run ends, or start it again with --out DIR on another "
                 "disk");
 }
 
 void be_strict(Result& result) {
-  if (result.warnings.empty() || result.exit_code != 0) return;
+  if (result.warnings.empty() || result.exit_code != kExitOk) return;
   result.exit_code = kExitFailed;
   result.error = concat("strict: ", join(result.warnings, "; "));
 }

@@ -1,6 +1,7 @@
 #include "study.hpp"
 
 #include <leeway/actors/job.hpp>
+#include <leeway/core/exit_codes.hpp>
 #include <leeway/core/files.hpp>
 #include <leeway/core/text.hpp>
 #include <leeway/models/datasets/first_samples.hpp>
@@ -128,16 +129,16 @@ int Report::failed(const std::string& run, const Result& result) {
 
 int Report::refuse(const std::string& text) {
   std::cerr << name_ << ": " << text << '\n';
-  return 2;
+  return kExitRefused;
 }
 
 int Report::end(const std::string& more) {
   if (!table_.empty())
     std::cout << "\nKept in " << folder_ << ": table.txt" << (files_.empty() ? "" : ", ")
               << join(files_, ", ") << more << std::endl;
-  if (stored_) return 0;
+  if (stored_) return kExitOk;
   std::cerr << name_ << ": " << stored_.error().text << '\n';
-  return 1;
+  return kExitFailed;
 }
 
 }  // namespace leeway::study

@@ -1,6 +1,7 @@
 #pragma once
 // Observer: the interface through which a host reports events, messages and ends of actors. A
 // checker is an observer that throws a Violation.
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <variant>
@@ -62,6 +63,7 @@ class Observer {
 
 /// The damage of a run that violates a property.
 enum class Damage : std::uint8_t { updates, samples, other };
+constexpr std::size_t kDamages = 3;
 
 /// The exception of a checker: the violated property, the actors and the observation. The host adds
 /// the preceding messages and events as `before`.

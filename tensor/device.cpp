@@ -1,7 +1,5 @@
 #include "tensor/device.hpp"
 
-#include <system_error>
-
 #include "core/number.hpp"
 #include "core/text.hpp"
 

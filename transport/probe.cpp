@@ -1,6 +1,5 @@
 #include "transport/probe.hpp"
 
-#include <arpa/inet.h>
 #include <netdb.h>
 #include <poll.h>
 #include <sys/socket.h>

@@ -9,7 +9,6 @@
 #include <cstring>
 #include <utility>
 
-#include "core/check.hpp"
 #include "core/text.hpp"
 #include "core/this_host.hpp"
 
@@ -19,6 +18,8 @@ namespace {
 /// Callers that are not greeted yet. At this number the oldest is dropped, after it had some time.
 constexpr std::size_t kMaxCallers = 64;
 constexpr std::int64_t kCallerNs = 5'000'000'000, kLeastCallerNs = 500'000'000;
+constexpr const char* kNotWatched =
+    "the kernel watches no more sockets for this user; raise fs.epoll.max_user_watches";
 /// Pause when no place, memory or descriptor is left for another connection.
 constexpr std::int64_t kPauseNs = 100'000'000;
 
@@ -204,9 +205,14 @@ Reception::~Reception() = default;
 
 void Reception::start(Handlers handlers) {
   handlers_ = std::move(handlers);
+  watch();
+  if (id_ == Poller::kNone) refuse(kNotWatched);
+}
+
+/// Again at the next tick if the kernel refuses.
+void Reception::watch() {
   // The mesh owns the reception, and stops the poller before it.
   id_ = poller_.add(socket_.number(), EPOLLIN, std::shared_ptr<Watcher>(this, [](Watcher*) {}));
-  LW_CHECK(id_ != Poller::kNone, "the system watches no more sockets");
 }
 
 void Reception::stop() {
@@ -216,6 +222,7 @@ void Reception::stop() {
 
 void Reception::tick() {
   const std::int64_t now = steady_ns();
+  if (id_ == Poller::kNone) watch();
   while (!callers_.empty() && now - callers_.front()->since > kCallerNs) {
     refuse("it sent no greeting in time");
     callers_.front()->end();
@@ -249,7 +256,9 @@ void Reception::accept_one() {
   }
   auto stream = std::make_unique<Stream>(std::move(accepted), Stream::Side::called, options_.tls);
   callers_.push_back(std::make_shared<Caller>(*this, std::move(stream)));
-  if (!callers_.back()->start()) callers_.pop_back();
+  if (callers_.back()->start()) return;
+  callers_.pop_back();
+  refuse(kNotWatched);
 }
 
 void Reception::refuse(const std::string& why) {

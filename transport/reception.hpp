@@ -52,6 +52,7 @@ class Reception final : public Poller::Watcher {
   bool has_room();
   void accept_one();
   void refuse(const std::string& why);
+  void watch();
   void drop(const std::shared_ptr<Caller>& caller);
 
   const Options options_;

@@ -252,7 +252,7 @@ void Coordinator::on_answer(std::size_t index, const node::Answer& answer) {
     return has_problem(index, join(problems, "; "));
   }
   node.facts = concat(answer.cores, answer.cores == 1 ? " core, " : " cores, ",
-                      size_text(static_cast<std::int64_t>(answer.memory_bytes)),
+                      size_text(answer.memory_bytes),
                       answer.gpus > 0 ? concat(", GPUs: ", answer.gpus) : std::string());
   node.arithmetic = answer.arithmetic;
   node.wants_data = answer.wants_data;

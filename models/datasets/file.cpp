@@ -24,8 +24,7 @@ Error unreadable(const std::string& path, std::string_view advice) {
 Status check_size(const std::string& path, std::uint64_t size) {
   constexpr std::uint64_t kSmallFile = 1 << 20;
   if (size < kSmallFile) return {};
-  return check_memory(concat('"', path, '"'),
-                      concat("reading its ", size_text(static_cast<std::int64_t>(size))), size,
+  return check_memory(concat('"', path, '"'), concat("reading its ", size_text(size)), size,
                       kTooLargeAdvice);
 }
 

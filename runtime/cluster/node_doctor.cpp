@@ -379,7 +379,7 @@ int examine_nodes(const ClusterOptions& options, bool json) {
     return kExitInterrupted;
   }
   const Findings found = find_problems(doctor);
-  const int code = found.problems.empty() ? 0 : 1;
+  const int code = found.problems.empty() ? kExitOk : kExitFailed;
   if (json) {
     print_report_json(doctor, found);
     return code;

@@ -31,7 +31,7 @@ constexpr int kPasses = 3;
 /// The runs in which processes of one kind were lost.
 struct Row {
   std::uint64_t runs = 0;
-  std::array<std::uint64_t, 3> failures{};  // by sim::Damage
+  std::array<std::uint64_t, sim::kDamages> failures{};  // by sim::Damage
   std::vector<Duration> standstills;
 };
 
@@ -162,7 +162,7 @@ int crash_atlas(const Plan& plan, const AtlasOptions& options) {
   }
   const bool well = results.print();
   if (!well) return kExitFailed;
-  return guard.interrupted() ? 130 : 0;
+  return guard.interrupted() ? kExitInterrupted : kExitOk;
 }
 
 }  // namespace leeway

@@ -6,7 +6,6 @@
 #include <fstream>
 #include <iostream>
 #include <limits>
-#include <optional>
 
 #include "core/exit_codes.hpp"
 #include "core/number.hpp"
@@ -135,7 +134,7 @@ int fuzz(const Plan& plan, const FuzzOptions& options) {
   for (const auto& failure : result.failures) print_failure(failure, plan, options);
   if (result.failures.empty() && !existed) std::filesystem::remove(options.folder, failed);
   if (!result.failures.empty()) return kExitFailed;
-  return guard.interrupted() ? 130 : 0;
+  return guard.interrupted() ? kExitInterrupted : kExitOk;
 }
 
 }  // namespace leeway

@@ -14,8 +14,8 @@ namespace leeway {
 namespace {
 
 constexpr std::size_t kMostFactors = 65536;  // of plan::Repeated
-/// Stragglers stretch computations at least by this factor, so that a shard's updates, which
-/// nothing stretches, take next to no time.
+/// Stragglers stretch computations at least by this factor, or by as much as they may, so that a
+/// shard's updates, which nothing stretches, take next to no time.
 constexpr double kLeastFactor = 1000;
 /// GB/s of the simulated memories: measured times contain all memory traffic.
 constexpr double kUnlimited = 1e9;
@@ -73,15 +73,23 @@ Expected<Replay> Replay::of(const Plan& plan, const std::vector<std::vector<doub
   if (!usual) return usual.error();
   Replay replay;
   replay.stages_ = plan.pipeline.stages;
-  double least = std::numeric_limits<double>::infinity();
+  double least = std::numeric_limits<double>::infinity(), greatest = 0;
+  std::size_t slowest = 0;
   for (std::size_t worker = 0; worker < per_sample.size(); ++worker) {
     auto& factors = replay.factors_.emplace_back();
     const auto& times = per_sample[worker];
     for (std::size_t i = 0; i < std::min(times.size(), kMostFactors); ++i)
       factors.push_back(times[i] / (*usual)[worker]);
-    least = std::min(least, std::ranges::min(factors));
+    const auto [low, high] = std::ranges::minmax(factors);
+    least = std::min(least, low);
+    if (high > greatest) slowest = worker;
+    greatest = std::max(greatest, high);
   }
-  replay.faster_ = kLeastFactor / least;
+  if (greatest > least * plan::kMaxSlowdown)
+    return Error{concat("an iteration of worker ", slowest, " takes ", greatest / least,
+                        " times as long as the fastest of all; a simulation can have ",
+                        plan::kMaxSlowdown, " times: leave out the run's pauses")};
+  replay.faster_ = std::min(kLeastFactor, plan::kMaxSlowdown * least / greatest) / least;
   for (auto& factors : replay.factors_)
     for (double& factor : factors) factor *= replay.faster_;
   return replay;

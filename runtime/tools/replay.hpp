@@ -1,5 +1,6 @@
 #pragma once
 // Replay: computations of simulated workers or stages that take as long as measured ones.
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -15,7 +16,7 @@ plan::World replay_world();
 class Replay {
  public:
   /// `per_sample`: by worker of the simulated plan, the seconds per sample of its iterations, in
-  /// order. Error: the plan is not valid.
+  /// order. Errors: the plan is not valid, or times differ by more than a straggler may.
   static Expected<Replay> of(const Plan& plan, const std::vector<std::vector<double>>& per_sample);
 
   /// Gives the workers of a plan the measured times, again and again. The plan may differ from that

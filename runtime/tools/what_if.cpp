@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <utility>
 
 #include "blame/measured_steps.hpp"
 #include "blame/result_file.hpp"
@@ -12,6 +13,7 @@
 #include "policies/automatic_plan.hpp"
 #include "policies/consistency/consistency.hpp"
 #include "policies/pipeline/schedule.hpp"
+#include "runtime/flags/pipeline.hpp"
 #include "runtime/scenario.hpp"
 #include "runtime/tools/replay.hpp"
 #include "runtime/words.hpp"
@@ -21,8 +23,10 @@ namespace {
 
 /// Of a trace, at least: under a bound, a simulation needs some rounds to reach its usual speed.
 constexpr std::size_t kTraceRounds = 50;
-/// Outputs of a layer that stands for a stage of a trace.
+/// Of the model for a trace: outputs of each layer, and layers per stage, for schedules with
+/// chunks.
 constexpr std::int64_t kTraceWidth = 4;
+constexpr std::size_t kMostChunks = 2;
 
 Expected<RunTimes> measured_times(const std::string& folder) {
   RunTimes times;
@@ -68,7 +72,10 @@ struct Measured {
   Plan plan;  // simulated, without stragglers
   std::vector<std::vector<double>> per_sample;
   RunTimes times;
-  double samples_per_step = 0;  // of a trace
+  // Of a trace:
+  double samples_per_step = 0;
+  bool whole_replicas = false;
+  std::string shape;  // "2 replicas of 4 stages with 8 micro-batches"
 };
 
 Expected<Measured> read_run(const WhatIfOptions& options) {
@@ -104,10 +111,10 @@ bool has_whole_replicas(const WhatIfOptions& options) {
 }
 
 /// The model and the data do not matter: their costs are replaced by the measured times.
-Plan plan_of(const blame::TracedJob& job, bool whole_replicas) {
+Plan plan_of(const blame::TracedJob& job, bool whole_replicas, std::size_t chunks) {
   Plan plan;
   plan.name = job.name;
-  plan.model.assign(job.stages, plan::Linear{kTraceWidth});
+  plan.model.assign(chunks * job.stages, plan::Linear{kTraceWidth});
   plan.consistency = bsp();
   plan.pipeline.stages = whole_replicas ? 1 : job.stages;
   plan.pipeline.schedule = "1f1b";
@@ -124,7 +131,7 @@ Plan plan_of(const blame::TracedJob& job, bool whole_replicas) {
   return plan;
 }
 
-Expected<Measured> read_trace(const WhatIfOptions& options) {
+Status check_trace(const WhatIfOptions& options) {
   for (const auto& [flag, is_given] : {std::pair{"--workers", options.workers.has_value()},
                                        {"--shards", options.shards.has_value()},
                                        {"--link", options.link.has_value()},
@@ -134,6 +141,11 @@ Expected<Measured> read_trace(const WhatIfOptions& options) {
       return Error{concat(flag,
                           ": a trace has the times of its own ranks, and no model; leave it "
                           "out")};
+  return {};
+}
+
+/// `chunks`: of the model on each stage, for the schedules to come.
+Expected<Measured> read_trace(const WhatIfOptions& options, std::size_t chunks) {
   const auto job = blame::read_traced_job(options.import, "give --import a CSV file of operations");
   if (!job) return job.error();
   const bool whole = has_whole_replicas(options);
@@ -141,7 +153,7 @@ Expected<Measured> read_trace(const WhatIfOptions& options) {
     return Error{
         "--without-straggler: the trace has one replica; its stages have no other of their "
         "kind"};
-  Measured measured{.plan = plan_of(*job, whole)};
+  Measured measured{.plan = plan_of(*job, whole, chunks)};
   double computed = 0, count = 0;  // of all ranks
   for (const blame::Durations& seconds : job->of_stages) {
     computed = std::accumulate(seconds.begin(), seconds.end(), computed);
@@ -152,7 +164,13 @@ Expected<Measured> read_trace(const WhatIfOptions& options) {
   for (blame::Durations& seconds : measured.per_sample)
     for (double& one : seconds) one /= measured.plan.batch;
   measured.samples_per_step = static_cast<double>(job->replicas) * measured.plan.batch;
-  measured.times = {.seconds = step,
+  measured.whole_replicas = whole && job->stages > 1;
+  measured.shape = concat(job->replicas, " replicas of ", job->stages, " stages with ",
+                          job->micro_batches, " micro-batches");
+  const double steps = measured.plan.stop.epochs *
+                       std::get<plan::Synthetic>(measured.plan.data).samples /
+                       measured.samples_per_step;
+  measured.times = {.seconds = step * steps,
                     .samples_per_second = measured.samples_per_step / step,
                     .waiting = 1 - computed / (count * step)};
   return measured;
@@ -166,26 +184,25 @@ void set_consistency(Plan& plan, const plan::Consistency& consistency) {
   if (make_consistency(consistency)->by_rounds()) plan.delay_policy = plan::PlainPush{};
 }
 
-void change(Plan& plan, const WhatIfOptions& options) {
+Status change(Plan& plan, const WhatIfOptions& options) {
   if (options.consistency) set_consistency(plan, *options.consistency);
   if (options.balance) plan.balance = *options.balance;
-  if (options.schedule) {
-    plan.pipeline.schedule = pipeline::current_name(*options.schedule);
-    plan.pipeline.chunks = static_cast<std::uint32_t>(pipeline::usual_chunks(*options.schedule));
-  }
   if (options.workers) plan.workers = *options.workers;
   if (options.shards) plan.shards = *options.shards;
   if (options.prefetch) plan.prefetch = true;
   if (options.link) plan.simulated->link = *options.link;
+  if (!options.schedule) return {};
+  return apply_pipeline({.schedule = options.schedule}, std::nullopt, plan);
 }
 
 Status check(const WhatIfOptions& options, const Measured& measured) {
   const Plan& plan = measured.plan;
   if (options.schedule && plan.pipeline.stages == 1)
-    return Error{"--schedule: the run has no pipelines; leave it out"};
-  if (options.schedule)
-    if (const auto known = pipeline::find_schedule(*options.schedule); !known)
-      return Error{concat("--schedule: ", known.error().text)};
+    return Error{
+        has_whole_replicas(options)
+            ? "--schedule: with a policy that drops pushes, each replica of a trace is one "
+              "worker; leave it out"
+            : "--schedule: the run has no pipelines; leave it out"};
   Plan changed = plan;
   if (options.consistency) changed.consistency = *options.consistency;
   if (options.balance) changed.balance = *options.balance;
@@ -195,7 +212,9 @@ Status check(const WhatIfOptions& options, const Measured& measured) {
   for (const std::uint32_t worker : options.without_stragglers)
     if (worker >= workers)
       return Error{concat("--without-straggler: worker", worker, " is not one of the ", workers,
-                          " workers of the run and of the simulation")};
+                          measured.whole_replicas
+                              ? " workers: with a policy that drops pushes, these are the replicas"
+                              : " workers of the run and of the simulation")};
   return {};
 }
 
@@ -204,7 +223,15 @@ Status check(const WhatIfOptions& options, const Measured& measured) {
 Expected<std::vector<WhatIf>> what_if(const std::vector<WhatIfOptions>& all) {
   LW_CHECK(!all.empty());
   const WhatIfOptions& first = all.front();
-  const auto measured = first.import.empty() ? read_run(first) : read_trace(first);
+  int chunks = 1;
+  if (!first.import.empty())
+    for (const WhatIfOptions& options : all) {
+      chunks = std::max(chunks, pipeline::usual_chunks(options.schedule.value_or("1f1b")));
+      LW_CHECK(has_whole_replicas(options) == has_whole_replicas(first));
+      if (const auto fits = check_trace(options); !fits) return fits.error();
+    }
+  const auto measured =
+      first.import.empty() ? read_run(first) : read_trace(first, static_cast<std::size_t>(chunks));
   if (!measured) return measured.error();
   for (const WhatIfOptions& options : all)
     if (const auto checked = check(options, *measured); !checked) return checked.error();
@@ -219,12 +246,15 @@ Expected<std::vector<WhatIf>> what_if(const std::vector<WhatIfOptions>& all) {
     WhatIf answer{.measured = measured->times,
                   .as_it_ran = *as_it_ran_times,
                   .plan = measured->plan,
-                  .samples_per_step = measured->samples_per_step};
-    change(answer.plan, options);
+                  .samples_per_step = measured->samples_per_step,
+                  .whole_replicas = measured->whole_replicas};
+    if (const auto changed = change(answer.plan, options); !changed) return changed.error();
     replay->apply(answer.plan, options.without_stragglers);
-    const auto changed = simulated_times(answer.plan);
-    if (!changed) return changed.error();
-    answer.changed = *changed;
+    const auto times = simulated_times(answer.plan);
+    if (!times && !measured->shape.empty())
+      return Error{concat("the trace has ", measured->shape, ", which stay: ", times.error().text)};
+    if (!times) return times.error();
+    answer.changed = *times;
     answers.push_back(std::move(answer));
   }
   return answers;

@@ -28,8 +28,8 @@ struct WhatIfOptions {
   bool gradients = false;      // compute real gradients, and report losses
 };
 
-/// Times of a run, measured or simulated. A sample of a trace is a micro-batch, and `seconds` of a
-/// measured one is the time of a step.
+/// Times of a run, measured or simulated. A sample of a trace is a micro-batch; its measured
+/// seconds are those of as many steps as are simulated.
 struct RunTimes {
   double seconds = 0, samples_per_second = 0;
   double waiting = 0;  // share of all time of all workers
@@ -41,12 +41,13 @@ struct WhatIf {
   RunTimes measured, as_it_ran, changed;  // the latter two are simulated
   Plan plan;                              // with the changes
   double samples_per_step = 0;            // of a trace; 0: a run
+  bool whole_replicas = false;            // each pipeline of a trace is simulated as one worker
 };
 
 /// Errors: files of the run are missing, the run cannot be simulated, or the settings are invalid.
 Expected<WhatIf> what_if(const WhatIfOptions& options);
 /// Several changes of one run, which is read and simulated as it was only once. All have the same
-/// folder or trace, and the same `gradients`.
+/// folder and `gradients`, or the same trace and policies that drop pushes in all or none.
 Expected<std::vector<WhatIf>> what_if(const std::vector<WhatIfOptions>& all);
 
 }  // namespace leeway

@@ -7,7 +7,7 @@
 namespace leeway::sim {
 
 RoundChecker::RoundChecker(std::shared_ptr<const Job> job)
-    : Checker("every shard sums the pushes that a round was closed with (3)"),
+    : Checker("every shard sums the pushes that a round was closed with (3)", Damage::updates),
       job_(std::move(job)),
       drops_(job_->consistency->round_size().drops()),
       most_dropped_(job_->consistency->round_size().most_dropped(job_->plan.workers)) {}

@@ -13,7 +13,7 @@ namespace leeway::sim {
 
 SnapshotChecker::SnapshotChecker(std::shared_ptr<const Job> job,
                                  std::shared_ptr<const CheckpointChecker> checkpoints)
-    : Checker("a snapshot is the sum of all pushes below it (5)"),
+    : Checker("a snapshot is the sum of all pushes below it (5)", Damage::updates),
       job_(std::move(job)),
       checkpoints_(std::move(checkpoints)),
       piped_(job_->stages->piped()) {

@@ -50,7 +50,7 @@ TEST_CASE("sizes are printed in a suitable unit") {
   CHECK(size_text(999'949) == "999.9 kB");
   CHECK(size_text(999'950) == "1.0 MB");
   CHECK(size_text(1'600'000) == "1.6 MB");
-  CHECK(size_text(std::int64_t{1} << 62) == "4.6 EB");
+  CHECK(size_text(std::uint64_t{1} << 63) == "9.2 EB");
 }
 
 TEST_CASE("shell words are quoted if a shell would change them") {

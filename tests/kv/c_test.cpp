@@ -78,6 +78,9 @@ TEST_CASE("C: ranges cover each sample of an epoch once") {
   std::vector<int> counts(10);
   std::vector<std::size_t> sizes;
   while (leeway_kv_next_range(store.kv, &range) == LEEWAY_KV_OK) {
+    std::int64_t iteration = -1;
+    CHECK(leeway_kv_iteration(store.kv, &iteration) == LEEWAY_KV_OK);
+    CHECK(iteration == static_cast<std::int64_t>(sizes.size()));
     sizes.push_back(range.count);
     for (std::size_t i = 0; i < range.count; ++i)
       ++counts.at(static_cast<std::size_t>(range.samples[i]));

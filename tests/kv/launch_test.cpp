@@ -107,7 +107,8 @@ TEST_CASE("a launch whose launcher is killed is resumed, and each sample is coun
   const std::vector<std::string> resume{kBin + "/leeway", "launch", "--resume", out / "run"};
   const auto other = run_program(resume + std::vector{kWorkerProgram, "dist_sync"s, "sum"s});
   CHECK(other.code == 2);
-  CHECK_THAT(other.err, Contains("--resume: the program has not initialised key \"count\""));
+  CHECK_THAT(other.err,
+             Contains("--resume: the program has not initialised key \"count\" of the run"));
   const auto as_scenario = run_program({kBin + "/leeway", "resume", out / "run"});
   CHECK(as_scenario.code == 2);
   CHECK_THAT(as_scenario.err, Contains("resume it with `leeway launch --resume"));
@@ -116,18 +117,19 @@ TEST_CASE("a launch whose launcher is killed is resumed, and each sample is coun
                   std::vector{"--epochs"s, "70"s, kWorkerProgram, "dist_async"s, "count"s});
   check_ends(resumed, 0);
   CHECK(weight(out / "run", "count") == 70 * 600);
-  CHECK_THAT(resumed.err(), Contains("keeps its own type, epochs"));
+  CHECK_THAT(resumed.err(), Contains("keeps its own type; flags change"));
 }
 
 TEST_CASE("an interrupted launch says how to resume it") {
   const TemporaryFolder out;
-  Listener run(launched(out / "run", {"--workers", "2"}, {"dist_ssp(3)", "count", "10000"}));
+  Listener run(launched(out / "run", {"--workers", "2", "--silence", "5s"},
+                        {"dist_ssp(3)", "count", "10000"}));
   REQUIRE(comes_true([&] { return samples_so_far(out / "run") > 600; }));
   run.process().signal(SIGINT);
   check_ends(run.process(), 130);
   CHECK_THAT(run.process().out(),
-             Contains(concat("Resume it with: leeway launch --resume ", out / "run", ' ',
-                             kWorkerProgram, " 'dist_ssp(3)' count 10000")));
+             Contains(concat("Resume it with: leeway launch --resume ", out / "run",
+                             " --silence 5s ", kWorkerProgram, " 'dist_ssp(3)' count 10000")));
 }
 
 TEST_CASE("a server program updates keys with its functions, on its nodes too") {
