@@ -275,6 +275,16 @@ double iterations_of_worker(const Plan& plan, const Dataset& data) {
   return all > 0 ? std::min(all, in_epochs) : in_epochs;
 }
 
+/// Whether the optimizer can predict weights, if the plan asks for that.
+Status check_prediction(const Plan& plan, const Optimizer& optimizer) {
+  if (!plan.pipeline.predict_weights) return {};
+  if (!optimizer.look_ahead({}, 1))
+    return Error{concat("pipeline.predict_weights: ", optimizer.name(),
+                        " on the shards has no velocity to predict weights with; give --optimizer "
+                        "momentum, nesterov, adam or adamw, and no sparse codec for pushes")};
+  return {};
+}
+
 }  // namespace
 
 std::shared_ptr<Executor> Job::executor(Device device) const {
@@ -397,6 +407,7 @@ Expected<std::shared_ptr<const Job>> make_job(const Plan& given, TrainTest data,
   if (const auto fits = check_delay_policy(plan); !fits) return fits.error();
   job->shard_settings = shard_optimizer(plan);
   auto optimizer = make_optimizer(job->shard_settings);
+  if (const auto fits = check_prediction(plan, *optimizer); !fits) return fits.error();
   job->delay_policy = make_delay_policy(plan);
   if (job->delay_policy)
     optimizer = std::make_unique<DelayAware>(std::move(optimizer), job->delay_policy);

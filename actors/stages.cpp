@@ -110,7 +110,8 @@ Stages::Stages(const Plan& plan, const Model& model, const Layout& layout, pipel
   const pipeline::Schedule& schedule = **pipeline::find_schedule(spec_.schedule);
   asynchronous_ = schedule.asynchronous();
   for (int stage = 0; stage < spec_.stages; ++stage) {
-    version_lag_ = std::max<std::int64_t>(version_lag_, schedule.version_lag(spec_, stage));
+    version_lags_.push_back(schedule.version_lag(spec_, stage));
+    version_lag_ = std::max(version_lag_, version_lags_.back());
     weight_versions_ = std::max(weight_versions_, schedule.weight_versions(spec_, stage));
   }
 }
@@ -162,6 +163,10 @@ Expected<std::shared_ptr<const Stages>> make_stages(const Plan& plan, const Mode
   auto chunks = split(plan, model, spec);
   if (!chunks) return chunks.error();
   auto stages = std::make_shared<Stages>(plan, model, layout, spec, std::move(*chunks));
+  if (plan.pipeline.predict_weights && !stages->asynchronous())
+    return Error{concat("pipeline.predict_weights: ", spec.schedule,
+                        " flushes the pipeline, so gradients are computed on the newest weights; "
+                        "leave it out, or give --schedule weight_stashing or 2bw")};
   const std::int64_t room = consistency.bound();
   if (room != kUnbounded && stages->version_lag() > room)
     return Error{concat(

@@ -93,6 +93,10 @@ class Stages {
   /// The most updates between the weights that a gradient is computed on and those that it is
   /// applied to. The staleness bound must allow this lag.
   std::int64_t version_lag() const { return version_lag_; }
+  /// The updates between a stage's pull and the update with its gradient.
+  std::int64_t version_lag(std::uint32_t stage) const {
+    return version_lags_.empty() ? 0 : version_lags_[stage];
+  }
   /// Most versions of its weights that a stage keeps at once.
   int weight_versions() const { return weight_versions_; }
 
@@ -103,6 +107,7 @@ class Stages {
   std::uint32_t pipelines_ = 1;
   bool asynchronous_ = false;
   std::int64_t version_lag_ = 0;
+  std::vector<std::int64_t> version_lags_;  // by stage; empty without pipelines
   int weight_versions_ = 1;
   std::vector<StageShare> shares_;
   std::vector<std::vector<std::vector<std::uint32_t>>> owners_;  // by shard, by bucket

@@ -177,6 +177,9 @@ void check_unpiped(Checks& checks, const plan::Pipeline& pipeline) {
   checks.require(pipeline.recompute.empty(),
                  "pipeline.recompute: there are no stages; give --stages 2 or more, or --recompute "
                  "none");
+  checks.require(!pipeline.predict_weights,
+                 "pipeline.predict_weights: there are no stages; give --stages 2 or more, or leave "
+                 "out --predict-weights");
 }
 
 void check_pipeline(Checks& checks, const Plan& plan) {

@@ -141,6 +141,9 @@ struct StagesOfModel $name("Pipeline") {
   recompute @4 :List(UInt32) $limit("kMaxStages") $flag("--recompute")
     $help("stages that keep only their inputs and recompute activations before backward")
     $values("all, none, or stages such as 0,2");
+  predictWeights @5 :Bool $flag("--predict-weights")
+    $help("without a flush: pull the weights that the optimizer's momentum predicts for the "
+        "gradient's update");
 }
 
 struct Stop {

@@ -158,6 +158,11 @@ Scenario& Scenario::split(std::string chunks) {
   plan_.pipeline.split = std::move(chunks);
   return *this;
 }
+Scenario& Scenario::predict_weights(bool predicts) {
+  plan_.pipeline.predict_weights = predicts;
+  return *this;
+}
+
 Scenario& Scenario::recompute(std::vector<std::uint32_t> stages) {
   plan_.pipeline.recompute = std::move(stages);
   return *this;

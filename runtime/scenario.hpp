@@ -100,6 +100,9 @@ class Scenario {
   /// Stages that keep only their inputs, and run forward again before backward: less memory for
   /// more time. Example: .recompute({0, 1}).
   Scenario& recompute(std::vector<std::uint32_t> stages);
+  /// Without a flush: stages pull the weights that the optimizer's momentum predicts for the update
+  /// with their gradient.
+  Scenario& predict_weights(bool predicts = true);
   /// Samples of one worker's iteration.
   Scenario& batch(std::uint32_t samples);
   /// Divides each batch into `count` micro-batches and sums their gradients: for batches that do

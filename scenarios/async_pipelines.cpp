@@ -13,6 +13,9 @@
 // and interpolated between them; the time of each update is known exactly. Schedules with flushes
 // make the same updates, so their losses are the same at each update and only their times differ.
 //
+// Without a flush, it also trains with --predict-weights: stages pull the weights that momentum
+// predicts for the update with their gradient.
+//
 // Everything is simulated, with real gradients. Other seeds and targets have other winners: look at
 // the curves (--out DIR) before you trust a row.
 #include <leeway/actors/outbox.hpp>
@@ -35,7 +38,18 @@ using study::cell;
 
 namespace {
 
-constexpr const char* kSchedules[] = {"1f1b", "zb_h1", "weight_stashing", "2bw"};
+/// A schedule, without a flush also with predicted weights.
+struct Way {
+  std::string name, schedule;
+  bool predicts = false;
+};
+const Way kWays[] = {{"1f1b", "1f1b"},
+                     {"zb_h1", "zb_h1"},
+                     {"weight_stashing", "weight_stashing"},
+                     {"  with prediction", "weight_stashing", true},
+                     {"2bw", "2bw"},
+                     {"  with prediction", "2bw", true}};
+constexpr std::size_t kNameWidth = 19;
 constexpr double kRates[] = {0.01, 0.05};
 constexpr std::uint32_t kMicroBatches[] = {1, 3, 12};
 constexpr double kTargets[] = {1.0, 0.7, 0.6};  // test loss
@@ -128,12 +142,12 @@ std::optional<double> seconds_to(double target, const Trial& trial) {
   return trial.updates.seconds(*updates);
 }
 
-std::string row(const Trial& trial) {
+std::string row(const Trial& trial, const std::string& name) {
   const Result& result = trial.result;
   double busy = 0;
   for (const auto& worker : result.totals.workers) busy += worker.compute.seconds();
   const double stages = static_cast<double>(result.totals.workers.size());
-  std::string text = cell(17, trial.schedule) + cell(9, fixed(result.seconds, 2)) +
+  std::string text = cell(kNameWidth, name) + cell(9, fixed(result.seconds, 2)) +
                      cell(8, percent(1 - busy / (result.seconds * stages))) +
                      cell(6, fixed(mean_lag(result), 1));
   for (const double target : kTargets) {
@@ -200,12 +214,12 @@ std::string title_of(std::uint32_t micro_batches, double rate) {
                 " per update, learning rate ", rate);
 }
 
-Plan plan_of(const Plan& base, std::uint32_t micro_batches, double rate,
-             const std::string& schedule) {
+Plan plan_of(const Plan& base, std::uint32_t micro_batches, double rate, const Way& way) {
   Plan plan = base;
   plan.optimizer.learning_rate = rate;
   plan.micro_batches = micro_batches;
-  plan.pipeline.schedule = schedule;
+  plan.pipeline.schedule = way.schedule;
+  plan.pipeline.predict_weights = way.predicts;
   return plan;
 }
 
@@ -217,10 +231,10 @@ bool is_allowed(const Plan& plan) {
 std::vector<study::Named> all_plans(const Plan& base) {
   std::vector<study::Named> all;
   for (const std::uint32_t micro_batches : kMicroBatches)
-    for (const std::string schedule : kSchedules) {
-      const Plan plan = plan_of(base, micro_batches, kRates[0], schedule);
+    for (const Way& way : kWays) {
+      const Plan plan = plan_of(base, micro_batches, kRates[0], way);
       if (is_allowed(plan))
-        all.push_back({concat(schedule, ", ", title_of(micro_batches, kRates[0])), plan});
+        all.push_back({concat(way.name, ", ", title_of(micro_batches, kRates[0])), plan});
     }
   return all;
 }
@@ -241,7 +255,7 @@ class Study {
  private:
   int compare(std::uint32_t micro_batches, double rate) {
     const std::string title = title_of(micro_batches, rate);
-    std::string head = concat('\n', title, "\n\n", cell(17, "schedule"), cell(9, "seconds"),
+    std::string head = concat('\n', title, "\n\n", cell(kNameWidth, "schedule"), cell(9, "seconds"),
                               cell(8, "idle"), cell(6, "lag"));
     for (const double target : kTargets) head += cell(9, concat("to ", fixed(target, 1)));
     report_.print(head + cell(11, "test loss") + cell(10, "accuracy") + '\n');
@@ -250,31 +264,31 @@ class Study {
     Winner winner;
     Spacing spacing;
     std::optional<Losses> flushing_losses;
-    for (const std::string schedule : kSchedules) {
-      const Plan plan = plan_of(base_, micro_batches, rate, schedule);
+    for (const Way& way : kWays) {
+      const Plan plan = plan_of(base_, micro_batches, rate, way);
       if (!is_allowed(plan)) {
-        report_.print(concat(cell(17, schedule), "   needs more micro-batches\n"));
+        report_.print(concat(cell(kNameWidth, way.name), "   needs more micro-batches\n"));
         continue;
       }
-      Trial trial{.schedule = schedule};
+      Trial trial{.schedule = way.predicts ? way.schedule + " with prediction" : way.name};
       trial.result =
           run(plan, {.quiet = true, .on_event = [&](Address, Instant at, const Event& event) {
                        trial.updates.observe(at, event);
                      }});
       const Result& result = trial.result;
       if (result.exit_code == kExitInterrupted || !result.ran)
-        return report_.failed(concat(title, ", ", schedule), result);
+        return report_.failed(concat(title, ", ", trial.schedule), result);
       trial.losses = trial.updates.losses(result.totals.evaluations);
       spacing.observe(trial.losses);
       // A single pipeline makes the same updates by each schedule with flushes.
       const bool single = plan.workers == plan.pipeline.stages;
-      if (single && !(*pipeline::find_schedule(schedule))->asynchronous() && result.ok()) {
+      if (single && !(*pipeline::find_schedule(way.schedule))->asynchronous() && result.ok()) {
         if (!flushing_losses) flushing_losses = trial.losses;
         trial.losses = *flushing_losses;
       }
       // Divergence is a result, too.
-      report_.print(result.ok() ? row(trial)
-                                : concat(cell(17, schedule), "   ",
+      report_.print(result.ok() ? row(trial, way.name)
+                                : concat(cell(kNameWidth, way.name), "   ",
                                          result.error.substr(0, result.error.find(';')), '\n'));
       if (result.ok()) winner.observe(trial);
       charts_.back().series.push_back(curve_of(trial));

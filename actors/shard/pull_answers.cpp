@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "actors/shard/predicted_weights.hpp"
 #include "messages/envelope.hpp"
 #include "policies/codec/blobs.hpp"
 
@@ -14,9 +15,9 @@ void PullAnswers::begin(WorkerId worker, const msg::Pull& pull,
                                                 {pull.iteration, {}, pull.number},
                                                 shard_buckets.size()});
   for (const std::uint32_t bucket : shard_buckets) {
-    const auto take = [this, answer](const std::vector<BlockState>& states) {
+    const auto take = [this, answer, worker](const std::vector<BlockState>& states) {
       for (const auto& state : states) {
-        answer->weights.blocks.push_back(encoded(state));
+        answer->weights.blocks.push_back(prepared(state, worker));
         report_.pull_bytes += answer->weights.blocks.back().data.size();
         report_.plain_pull_bytes += static_cast<std::uint64_t>(state.block->floats) * sizeof(float);
       }
@@ -29,17 +30,21 @@ void PullAnswers::begin(WorkerId worker, const msg::Pull& pull,
   send_complete(out);
 }
 
-msg::BlockData PullAnswers::encoded(const BlockState& state) {
+msg::BlockData PullAnswers::prepared(const BlockState& state, WorkerId worker) {
   msg::BlockData data = state.describe();
   const Codec* const codec = job_->pull_codec_of(*state.block);
-  if (!codec) return data;
-  auto& [version, bytes] = encoded_[state.block->id];
+  const std::int64_t lag = job_->plan.pipeline.predict_weights
+                               ? job_->stages->version_lag(job_->stages->stage_of(worker))
+                               : 0;
+  if (!codec && lag == 0) return data;
+  auto& [version, bytes] = prepared_[{state.block->id, lag}];
   if (!bytes || version != state.version) {
-    bytes = encode_blob(*codec, state.weights, state.block->floats);
+    bytes = predicted_weights(*job_, state, lag);
+    if (codec) bytes = encode_blob(*codec, bytes, state.block->floats);
     version = state.version;
   }
   data.data = bytes;
-  data.codec = id_of(job_->plan.compress.pull);
+  if (codec) data.codec = id_of(job_->plan.compress.pull);
   return data;
 }
 

@@ -37,20 +37,20 @@ class PullAnswers {
     std::size_t missing = 0;  // buckets that are not captured yet
   };
 
-  /// A version of a block's weights, encoded.
-  struct Encoded {
+  /// A version of a block's weights, predicted and encoded.
+  struct Prepared {
     Version version;
     Blob bytes;
   };
 
-  /// The weights as the answer has them. Each version is encoded once.
-  msg::BlockData encoded(const BlockState& state);
+  /// The weights as the answer to this worker has them. Each version is prepared once.
+  msg::BlockData prepared(const BlockState& state, WorkerId worker);
 
   std::shared_ptr<const Job> job_;
   BucketQueues& buckets_;
   const ClockTable& clocks_;
   msg::ShardReport& report_;
-  std::map<BlockId, Encoded> encoded_;  // the latest
+  std::map<std::pair<BlockId, std::int64_t>, Prepared> prepared_;  // by lag; the latest
   std::vector<std::shared_ptr<Answer>> complete_;
 };
 

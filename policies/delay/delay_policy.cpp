@@ -85,6 +85,10 @@ Status check_delay_policy(const Plan& plan) {
         "optimizer.whole_steps: sum, assign and updaters take no steps; leave out --whole-steps"};
   const auto policy = make_delay_policy(plan);
   if (!policy) return {};
+  if (plan.pipeline.predict_weights)
+    return Error{
+        "pipeline.predict_weights: a delay policy takes gradients of weights that a shard had, not "
+        "of predicted ones; leave out --predict-weights or --delay-policy"};
   const plan::Optimizer optimizer = shard_optimizer(plan);
   const auto refused = [&](const auto&... why) {
     return Error{concat("delay_policy.", policy->name(), ": ", why...)};

@@ -24,6 +24,10 @@ class Adam final : public Optimizer {
   kernels::UpdateFormula formula(const UpdateSize& size) const override {
     return adam_formula(spec_, size, decay_ * size.decay, 1);
   }
+  std::optional<kernels::UpdateFormula> look_ahead(const UpdateSize& size,
+                                                   double rounds) const override {
+    return adam_look_ahead(spec_, size, rounds);
+  }
 
  private:
   plan::Adam spec_;

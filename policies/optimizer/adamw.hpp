@@ -18,6 +18,10 @@ class AdamW final : public Optimizer {
     const double shrink = size.learning_rate * size.weight * decay_ * size.decay;
     return adam_formula(spec_, size, 0, 1 - shrink);
   }
+  std::optional<kernels::UpdateFormula> look_ahead(const UpdateSize& size,
+                                                   double rounds) const override {
+    return adam_look_ahead(spec_, size, rounds);
+  }
 
  private:
   plan::AdamW spec_;

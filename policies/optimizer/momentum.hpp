@@ -31,6 +31,10 @@ class Momentum final : public Optimizer {
             static_cast<float>(velocity_gain(factor_, size.weight) * undamped(size) * size.gain),
     };
   }
+  std::optional<kernels::UpdateFormula> look_ahead(const UpdateSize& size,
+                                                   double rounds) const override {
+    return velocity_look_ahead(size, rounds);
+  }
 
  private:
   /// The share of the gradient that enters the velocity. A push that ends beyond the first step

@@ -28,6 +28,10 @@ class Nesterov final : public Optimizer {
         .gain = static_cast<float>(velocity_gain(factor_, size.weight) * size.gain),
     };
   }
+  std::optional<kernels::UpdateFormula> look_ahead(const UpdateSize& size,
+                                                   double rounds) const override {
+    return velocity_look_ahead(size, rounds);
+  }
 
  private:
   double factor_;

@@ -7,6 +7,7 @@
 // about as far as one step of synchronous SGD.
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string_view>
 
 #include "kernels/executor.hpp"
@@ -49,6 +50,16 @@ class Optimizer {
   virtual float initial_state(int /*slot*/) const { return 0; }
   /// The formula that an update of this size applies to each weight and its state.
   virtual kernels::UpdateFormula formula(const UpdateSize& size) const = 0;
+  /// A formula that moves the weights as far as `rounds` more rounds would if the state stayed as
+  /// it is, and leaves the state. nullopt: the state has no direction.
+  ///
+  /// The predicted weights of Chen, Yang, Cheng, "Efficient and Robust Parallel DNN Training
+  /// through Model Parallelism on Multi-GPU Platform" (SpecTrain, arXiv 1809.02839), and for other
+  /// optimizers of Guan et al., PipeOptim (arXiv 2312.00839).
+  virtual std::optional<kernels::UpdateFormula> look_ahead(const UpdateSize& /*size*/,
+                                                           double /*rounds*/) const {
+    return std::nullopt;
+  }
   /// Applies formula() on `on`. Requires all arrays of `buffers`, with slots() state arrays;
   /// checked.
   virtual void update(Executor& on, const kernels::UpdateBuffers& buffers,

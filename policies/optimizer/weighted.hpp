@@ -35,6 +35,31 @@ inline double bias_correction(double beta, double progress) {
   return progress > 0 ? 1 - std::pow(beta, progress) : 1;
 }
 
+/// Optimizer::look_ahead() of a velocity: p -= lr rounds m.
+inline kernels::UpdateFormula velocity_look_ahead(const UpdateSize& size, double rounds) {
+  return kernels::MomentumFormula{
+      .rate = static_cast<float>(size.learning_rate * rounds), .decay = 0, .keep = 1, .gain = 0};
+}
+
+/// Optimizer::look_ahead() of Adam: p -= lr rounds m^ / (sqrt(v^) + epsilon), also for amsgrad.
+template <class Spec>
+kernels::UpdateFormula adam_look_ahead(const Spec& spec, const UpdateSize& size, double rounds) {
+  const double rate = size.learning_rate * rounds / bias_correction(spec.beta1, size.progress);
+  const kernels::AdamFormula adam{
+      .rate = static_cast<float>(rate),
+      .decay = 0,
+      .shrink = 1,
+      .keep1 = 1,
+      .gain1 = 0,
+      .keep2 = 1,
+      .gain2 = 0,
+      .scale = static_cast<float>(1 / std::sqrt(bias_correction(spec.beta2, size.progress))),
+      .epsilon = static_cast<float>(spec.epsilon),
+  };
+  if (!spec.amsgrad) return adam;
+  return kernels::AmsGradFormula{adam};
+}
+
 /// Adam's step under an update of this size. `decay`: weight decay as part of the gradient;
 /// `shrink`: factor on the weights for decoupled decay. Spec: plan::Adam or plan::AdamW.
 template <class Spec>

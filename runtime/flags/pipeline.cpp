@@ -104,6 +104,9 @@ void add_pipeline_flags(CLI::App& app, PipelineFlags& flags, const Plan& plan) {
   setting("pipeline.split", flags.split, planned.split.empty() ? "none" : planned.split);
   setting("pipeline.recompute", flags.recompute,
           planned.recompute.empty() ? "none" : join_numbers(planned.recompute));
+  app.add_flag("--predict-weights", flags.predict_weights,
+               plan::help_of_flag(plan::setting("pipeline.predict_weights")))
+      ->group("Pipeline");
 }
 
 Status apply_pipeline(const PipelineFlags& flags, std::optional<std::uint32_t> workers,
@@ -140,6 +143,7 @@ Status apply_pipeline(const PipelineFlags& flags, std::optional<std::uint32_t> w
     piped.chunks = std::max(keeps_chunks(plan) ? before.chunks : 1, usual);
   // A split into another number of chunks no longer applies; the check of the plan covers --split.
   if (piped.stages != before.stages || piped.chunks != before.chunks) piped.split.clear();
+  if (flags.predict_weights) piped.predict_weights = true;
   if (flags.split) piped.split = *flags.split == "none" ? "" : *flags.split;
   const bool all = before.stages > 1 && before.recompute.size() == before.stages;
   if (all && piped.stages > 1)

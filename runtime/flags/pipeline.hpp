@@ -13,6 +13,7 @@ namespace leeway {
 struct PipelineFlags {
   std::optional<std::uint32_t> stages, pipelines, chunks;
   std::optional<std::string> schedule, split, recompute;
+  bool predict_weights = false;
 };
 
 /// Help shows the values of `plan` as defaults.

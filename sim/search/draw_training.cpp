@@ -7,6 +7,7 @@
 #include "policies/consistency/consistency.hpp"
 #include "policies/delay/delay_policy.hpp"
 #include "policies/optimizer/shard_optimizer.hpp"
+#include "policies/pipeline/schedule.hpp"
 #include "sim/search/dice.hpp"
 
 namespace leeway::sim {
@@ -20,6 +21,7 @@ constexpr std::uint64_t kPrecisionStream = 0x70726563;
 constexpr std::uint64_t kStateStream = 0x73746174;
 constexpr std::uint64_t kDelayStream = 0x64656c61;
 constexpr std::uint64_t kLocalStream = 0x6c6f6361;
+constexpr std::uint64_t kPredictionStream = 0x70726564;
 constexpr std::uint64_t kSplitStream = 0x73706c69;
 
 void limit_norm(Plan& plan) {
@@ -115,6 +117,16 @@ void delay_policy(Plan& plan) {
   if (plan.optimizer.whole_steps) plan.optimizer.learning_rate /= plan.workers;
 }
 
+/// Where the weights of stages are old, and the shards know a direction.
+void prediction(Plan& plan) {
+  const auto schedule = pipeline::find_schedule(plan.pipeline.schedule);
+  const bool is_old = plan.pipeline.stages > 1 && schedule && (*schedule)->asynchronous();
+  if (!is_old || plan.delay_policy != plan::DelayPolicy{} ||
+      !make_optimizer(shard_optimizer(plan))->look_ahead({}, 1))
+    return;
+  plan.pipeline.predict_weights = Rng::stream(plan.seed, kPredictionStream).one_in(2);
+}
+
 }  // namespace
 
 void draw_training(Plan& plan) {
@@ -124,6 +136,7 @@ void draw_training(Plan& plan) {
   optimizer_state(plan);
   local_steps(plan);
   delay_policy(plan);
+  prediction(plan);
   split_data(plan);
 }
 

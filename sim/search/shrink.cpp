@@ -120,8 +120,10 @@ std::vector<Change> changes(const Plan& plan) {
   all.push_back([](Plan& p) {
     if (p.pipeline.chunks > 1) p.pipeline.split.clear();
     const bool fewer = set(p.pipeline.chunks, 1u);
+    p.pipeline.predict_weights = false;
     return set(p.pipeline.schedule, std::string("1f1b")) || fewer;
   });
+  all.push_back([](Plan& p) { return set(p.pipeline.predict_weights, false); });
   all.push_back([](Plan& p) { return set(p.pipeline.recompute, {}); });
   all.push_back([](Plan& p) { return set(p.micro_batches, 1u); });
   all.push_back([](Plan& p) { return set(p.optimizer.clip_norm, 0.0); });
