@@ -41,7 +41,8 @@ constexpr const char* kResumeHelp =
     "  leeway resume latest                    the run in runs/ that has the latest checkpoint\n"
     "  leeway resume runs/fashion-mlp-20261123-120000 --workers 8\n"
     "  leeway resume RUN/checkpoints/000003    from this checkpoint\n"
-    "  leeway resume RUN --nodes a:4242,b:4242 on the nodes of a cluster\n";
+    "  leeway resume RUN --nodes a:4242,b:4242 on the nodes of a cluster\n\n"
+    "A run of `leeway launch` starts its program again: leeway launch --resume RUN PROGRAM\n";
 
 /// `leeway resume`, like `leeway run`, passes the flags to the program.
 int resume(const std::vector<std::string>& words) {

@@ -20,7 +20,7 @@ std::string help_of(const std::string& command) {
       command, " --workers 4 --shards 2 ./my-loop\n  ", command,
       " --workers 4 --restart python3 my-loop.py\n  ", command,
       " --workers 4 --nodes a:4242,b:4242 ./my-loop    shards on these nodes\n  ", command,
-      " --resume latest ./my-loop    from the last checkpoint\n\n"
+      " --resume latest ./my-loop    from the last checkpoint, with the same keys\n\n"
       "Options:\n"
       "  --restart    Start a worker again that fails. Without it, such a worker is evicted, and "
       "the\n"

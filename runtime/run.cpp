@@ -346,15 +346,18 @@ Result run(const Plan& plan, const RunOptions& options) {
   for (const auto& note : outputs.notes()) std::cerr << concat(note, '\n') << std::flush;
   RunRecorder recorder;
   ProgressLine progress(*job, std::cerr);
-  Observers observers{outputs.observers(),
-                      outputs.audience(),
-                      &recorder,
-                      {[&] { return listener.failed() || outputs.stop_requested(); },
-                       [&] {
-                         say(options, job->checkpoints
-                                          ? "stops after a checkpoint; Ctrl-C again ends it at once"
-                                          : "stops; Ctrl-C again ends it at once");
-                       }}};
+  Observers observers{
+      outputs.observers(),
+      outputs.audience(),
+      &recorder,
+      {[&] { return listener.failed() || outputs.stop_requested(); },
+       [&] {
+         say(options,
+             job->checkpoints
+                 ? "stops after a checkpoint of the iterations under way; Ctrl-C again ends "
+                   "it at once"
+                 : "stops; Ctrl-C again ends it at once");
+       }}};
   std::atomic<std::uint64_t> last_checkpoint{0};
   if (job->checkpoints && !plan.simulated) {
     auto& on_event = observers.actors.on_event;
