@@ -33,6 +33,7 @@ Blob predicted_weights(const Job& job, const BlockState& state, std::int64_t lag
     on->update(buffers.range(range.begin, range.end), *formula);
   }
   for (const Blob& slot : slots) on->end_read(slot);
+  for (const Blob& blob : written) on->end_write(blob);
   on->end_read(state.weights);
   on->end_write(predicted);
   return predicted;
