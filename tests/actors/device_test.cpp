@@ -138,9 +138,10 @@ TEST_CASE("a stage on a GPU trains with the weight versions of its schedule's ta
   plan.workers = 3;
   plan.batch = 4;
   plan.micro_batches = 2;
+  plan.pipeline.predict_weights = GENERATE(false, true);
   for (const char* schedule : {"weight_stashing", "2bw"}) {
     plan.pipeline.schedule = schedule;
-    INFO(schedule);
+    INFO(schedule << (plan.pipeline.predict_weights ? " with prediction" : ""));
     // A single pipeline reads the versions of its table, at any timing of messages.
     const auto on_processor = train(plan, "cpu", 1);
     for (std::uint64_t i = 2; i < 8; ++i) CHECK(same_bits(train(plan, "cpu", i), on_processor));
