@@ -125,6 +125,7 @@ TEST_CASE("a node resumes from the program's checkpoint, not from a different on
   CheckpointJobs jobs;
   jobs.plan.consistency = plan::Bsp{};
   jobs.plan.checkpoints.directory = jobs.folder;
+  jobs.plan.checkpoints.keep = 1000;  // all: several runs begin with the first one
   Program program(net, {agent.name()}, jobs.job(), "shards=1");
   CHECK(program.run().end.samples_trained == 120);
   const std::uint64_t number = jobs.store->numbers()->front();
