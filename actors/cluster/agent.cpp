@@ -75,7 +75,8 @@ void Agent::gone(PeerId peer, const std::string& reason) {
   if (const auto node = node_of(peer)) hosted_->links.erase(*node);
   if (is_program(peer)) end_job(concat("the program is gone: ", reason));
   if (hosted_) gone_unlinked(peer, reason);
-  if (offered_to_ != peer || hosted_) return;
+  // After the end of the job, the program may leave at once.
+  if (finished_ || offered_to_ != peer || hosted_) return;
   if (outcome_) outcome_ = Error{concat(options_.join, " is gone: ", reason)};
   finished_ = true;
 }
