@@ -94,7 +94,10 @@ class Bytes {
   }
   template <class T>
   void read(T& out) {
-    std::apply([this](auto&... field) { (read(field), ...); }, fields(out));
+    if constexpr (requires { typename T::variant; })
+      read(static_cast<typename T::variant&>(out));
+    else
+      std::apply([this](auto&... field) { (read(field), ...); }, fields(out));
   }
 
   Body body() {
