@@ -38,8 +38,7 @@ std::vector<std::shared_ptr<const Job>> make_jobs() {
         std::pair("2bw", plan::Consistency(plan::Asp{})),
         std::pair("interleaved", plan::Consistency(plan::Adaptive{1, 4})),
         std::pair("zb_h1", plan::Consistency(plan::Ssp{1})),
-        std::pair("zb_v", plan::Consistency(plan::Bsp{})),
-        std::pair("gpipe", plan::Consistency(plan::Bsp{}))}) {
+        std::pair("zb_v", plan::Consistency(plan::Bsp{}))}) {
     Plan plan = tiny_plan();
     plan.consistency = consistency;
     plan.pipeline.stages = 2;
