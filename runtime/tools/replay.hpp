@@ -25,8 +25,6 @@ class Replay {
   /// same stage if there are several pipelines. Updates take next to no time.
   void apply(Plan& plan, const std::vector<std::uint32_t>& without_stragglers = {}) const;
 
-  std::size_t workers() const { return factors_.size(); }
-
  private:
   std::size_t median_like(std::size_t worker) const;
 

@@ -21,12 +21,11 @@
 namespace leeway {
 namespace {
 
-/// Of a trace, at least: under a bound, a simulation needs some rounds to reach its usual speed.
+/// The fewest rounds that a trace is replayed for: under a bound, a simulation needs some to reach
+/// its usual speed.
 constexpr std::size_t kTraceRounds = 50;
-/// Of the model for a trace: outputs of each layer, and layers per stage, for schedules with
-/// chunks.
+/// Outputs of each layer of the model that stands in for a trace's own.
 constexpr std::int64_t kTraceWidth = 4;
-constexpr std::size_t kMostChunks = 2;
 
 Expected<RunTimes> measured_times(const std::string& folder) {
   RunTimes times;
@@ -72,7 +71,7 @@ struct Measured {
   Plan plan;  // simulated, without stragglers
   std::vector<std::vector<double>> per_sample;
   RunTimes times;
-  // Of a trace:
+  // Set only for a trace:
   double samples_per_step = 0;
   bool whole_replicas = false;
   std::string shape;  // "2 replicas of 4 stages with 8 micro-batches"
