@@ -73,7 +73,7 @@ void Agent::gone(PeerId peer, const std::string& reason) {
   waiting_.erase(peer);
   report_link(peer, node::LinkState::State::gone);
   if (const auto node = node_of(peer)) hosted_->links.erase(*node);
-  if (is_program(peer)) end_job(concat("the program is gone: ", reason));
+  if (is_program(peer)) lose_program(concat("the program is gone: ", reason));
   if (hosted_) gone_unlinked(peer, reason);
   // After the end of the job, the program may leave at once.
   if (finished_ || offered_to_ != peer || hosted_) return;
@@ -143,7 +143,7 @@ void Agent::tick() {
   if (hosted_->silent_since == 0 || now - hosted_->silent_since <= options_.program_silence.ns)
     return;
   const PeerId program = hosted_->program;
-  end_job(
+  lose_program(
       concat("no sign of life from the program for ", options_.program_silence.seconds(), " s"));
   site_.leave(program);
 }
@@ -322,6 +322,11 @@ std::optional<NodeIndex> Agent::node_of(PeerId peer) const {
 
 void Agent::give_up(const std::string& why) {
   to_program(node::Refused{why});
+  if (offered_to_ && !leaving_) outcome_ = Error{why};
+  end_job(why);
+}
+
+void Agent::lose_program(const std::string& why) {
   if (offered_to_ && !leaving_) outcome_ = Error{why};
   end_job(why);
 }

@@ -173,6 +173,8 @@ class Agent {
   /// Whether the connection to the program is lost, and has been neither restored nor given up.
   bool program_in_doubt() const { return hosted_ && !site_.is_connected(hosted_->program); }
   void end_job(const std::string& why);
+  /// Ends the job of a program that has ended or is silent, which is a failure if the agent joined.
+  void lose_program(const std::string& why);
   /// Ends the job here, and sends the program the reason.
   void give_up(const std::string& why);
 

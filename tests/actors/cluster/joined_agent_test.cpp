@@ -1,0 +1,90 @@
+// An agent that has joined a program, and the end of that program's job.
+#include <catch2/catch.hpp>
+
+#include "actors/cluster/agent.hpp"
+
+namespace leeway::test {
+namespace {
+
+using Catch::Contains;
+
+constexpr PeerId kProgram{1};
+constexpr std::uint64_t kJob = 7;
+
+/// A process that accepts every job, and sends nothing.
+class JoinedNode final : private Agent::Site {
+ public:
+  /// An agent that runs its part of the program's job.
+  JoinedNode() : agent({.join = "the program"}, *this) {
+    agent.called_program(kProgram);
+    node::Ask ask;
+    ask.self = 1;
+    ask.nodes = {"the program", "the node"};
+    receive(ask);
+    receive(node::Start{});
+    agent.made({});
+    receive(node::Begin{});
+    REQUIRE(agent.is_busy());
+  }
+
+  void receive(node::Body body) { agent.received(kProgram, kJob, body); }
+
+  std::int64_t now = 1;
+
+ private:
+  std::int64_t now_ns() const override { return now; }
+  std::string time_of_day() const override { return "14:03:59"; }
+  std::string name() const override { return "the node"; }
+  void say(const std::string&) override {}
+  void warn(const std::string&) override {}
+  void call(NodeIndex, const std::string&) override {}
+  void call_program() override {}
+  void send(PeerId, std::uint64_t, node::Body) override {}
+  void leave(PeerId) override {}
+  bool is_connected(PeerId) const override { return true; }
+  bool reserve(PeerId, std::uint64_t, const node::Ask&, node::Answer&) override { return true; }
+  Expected<std::int64_t> store(const node::Chunk&, bool&) override { return Error{"no data"}; }
+  void make_actors() override {}
+  void link(NodeIndex, PeerId, const std::string&) override {}
+  void begin() override {}
+  void launch(Address, std::uint32_t) override {}
+  void end_launch(Address, std::uint32_t, const std::string&) override {}
+  void moved(Address, NodeIndex, std::uint32_t) override {}
+  std::vector<NodeHost::HostedActor> hosted() const override { return {}; }
+  bool has_replica() const override { return false; }
+  void end_job(const std::string&) override {}
+
+ public:
+  Agent agent;
+};
+
+}  // namespace
+
+TEST_CASE("a joined agent ends well if its program leaves right after the end of the job") {
+  JoinedNode node;
+  node.receive(node::End{"the run has ended"});
+  CHECK(node.agent.finished());
+  node.agent.gone(kProgram, "closed");
+  CHECK(node.agent.outcome());
+}
+
+TEST_CASE("a joined agent reports a program that is lost before the end of the job") {
+  JoinedNode node;
+  std::string reason;
+  SECTION("its process ends") {
+    node.agent.gone(kProgram, "connection reset");
+    reason = "the program is gone: connection reset";
+  }
+  SECTION("it is silent") {
+    node.agent.silent(kProgram);
+    node.now += kProgramSilence.ns + 1;
+    node.agent.tick();
+    reason = "no sign of life from the program for 15 s";
+  }
+  CHECK_FALSE(node.agent.is_busy());
+  CHECK(node.agent.finished());
+  REQUIRE_FALSE(node.agent.outcome());
+  CHECK_THAT(node.agent.outcome().error().text, Contains(reason));
+}
+
+}  // namespace leeway::test
