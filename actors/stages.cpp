@@ -111,7 +111,6 @@ Stages::Stages(const Plan& plan, const Model& model, const Layout& layout, pipel
   asynchronous_ = schedule.asynchronous();
   for (int stage = 0; stage < spec_.stages; ++stage) {
     version_lags_.push_back(schedule.version_lag(spec_, stage));
-    version_lag_ = std::max(version_lag_, version_lags_.back());
     weight_versions_ = std::max(weight_versions_, schedule.weight_versions(spec_, stage));
   }
 }

@@ -4,6 +4,7 @@
 // A pipeline has `count()` stages: workers 0 to count() - 1 are the stages of the first pipeline,
 // and so on. With one stage each worker trains the whole model. The first worker of a pipeline is
 // its lead: it leases the samples, and identifies the pipeline to the scheduler.
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -92,7 +93,9 @@ class Stages {
   bool asynchronous() const { return asynchronous_; }
   /// The most updates between the weights that a gradient is computed on and those that it is
   /// applied to. The staleness bound must allow this lag.
-  std::int64_t version_lag() const { return version_lag_; }
+  std::int64_t version_lag() const {
+    return version_lags_.empty() ? 0 : std::ranges::max(version_lags_);
+  }
   /// The updates between a stage's pull and the update with its gradient.
   std::int64_t version_lag(std::uint32_t stage) const {
     return version_lags_.empty() ? 0 : version_lags_[stage];
@@ -106,7 +109,6 @@ class Stages {
   std::vector<ModelChunk> chunks_;
   std::uint32_t pipelines_ = 1;
   bool asynchronous_ = false;
-  std::int64_t version_lag_ = 0;
   std::vector<std::int64_t> version_lags_;  // by stage; empty without pipelines
   int weight_versions_ = 1;
   std::vector<StageShare> shares_;

@@ -112,7 +112,7 @@ void write_checkpoint(const checkpoint::Store& store, std::uint64_t number, cons
           {job.model->parameters()[static_cast<std::size_t>(slice.parameter)].name, slice.first_row,
            slice.rows});
   }
-  must(store.commit(std::move(manifest), job.given, 1000));
+  must(store.commit(manifest, job.given, 1000));
 }
 
 class File {

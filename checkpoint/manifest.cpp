@@ -88,6 +88,12 @@ std::uint64_t samples_trained(const Manifest& manifest) {
   return static_cast<std::uint64_t>(samples);
 }
 
+std::uint64_t total_bytes(const Manifest& manifest) {
+  std::uint64_t bytes = 0;
+  for (const auto& file : manifest.files) bytes += file.bytes;
+  return bytes;
+}
+
 std::string to_json(const Manifest& manifest) {
   capnp::MallocMessageBuilder builder;
   auto root = builder.initRoot<schema::Manifest>();

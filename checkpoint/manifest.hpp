@@ -22,6 +22,9 @@ std::string program_version();
 /// The samples that the run had trained, over all epochs.
 std::uint64_t samples_trained(const Manifest& manifest);
 
+/// Of all files but the manifest.
+std::uint64_t total_bytes(const Manifest& manifest);
+
 /// With a digest of the text as its last key.
 std::string to_json(const Manifest& manifest);
 

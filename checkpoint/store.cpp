@@ -189,7 +189,7 @@ Expected<bool> Store::is_claimed() const {
                       " into this folder; end one of the two")};
 }
 
-Status Store::commit(Manifest manifest, const Plan& plan, std::uint32_t keep) const {
+Status Store::commit(Manifest& manifest, const Plan& plan, std::uint32_t keep) const {
   const std::uint64_t number = manifest.number;
   const auto mine = is_claimed();
   if (!mine) return mine.error();
@@ -197,7 +197,7 @@ Status Store::commit(Manifest manifest, const Plan& plan, std::uint32_t keep) co
     if (Status claimed = claim(manifest.run); !claimed) return claimed;
   // Each crash may have left one more than `keep`.
   remove_old(number - 1, planted(Mutant::old_removed_first) ? keep - 1 : keep);
-  if (Status status = complete(std::move(manifest), plan); !status) {
+  if (Status status = complete(manifest, plan); !status) {
     (void)remove(number);
     return status;
   }
@@ -214,7 +214,7 @@ void Store::remove_old(std::uint64_t number, std::uint32_t keep) const {
   for (auto old = found->begin(); old != end - count; ++old) (void)remove(*old);
 }
 
-Status Store::complete(Manifest manifest, const Plan& plan) const {
+Status Store::complete(Manifest& manifest, const Plan& plan) const {
   const std::string folder = path(manifest.number);
   const std::string text = to_json(plan);
   const auto plan_bytes = std::as_bytes(std::span(text));

@@ -106,11 +106,12 @@ class Store {
   Expected<std::vector<msg::StoredFile>> write_tensors(std::uint64_t number, ShardId shard,
                                                        const Model& model,
                                                        std::span<const StoredBlock> blocks) const;
-  /// Completes a checkpoint: adds the plan's file and writes the manifest. Then removes all but the
-  /// latest `keep` checkpoints, and remains of incomplete ones before this; what cannot be removed
-  /// is tried again with the next checkpoint. If the checkpoint cannot be completed, removes it.
-  /// Only one process of a run calls this: another may not see a manifest yet.
-  Status commit(Manifest manifest, const Plan& plan, std::uint32_t keep) const;
+  /// Completes a checkpoint: adds the plan's file, also to `manifest`, and writes the manifest.
+  /// Then removes all but the latest `keep` checkpoints, and remains of incomplete ones before
+  /// this; what cannot be removed is tried again with the next checkpoint. If the checkpoint cannot
+  /// be completed, removes it. Only one process of a run calls this: another may not see a manifest
+  /// yet.
+  Status commit(Manifest& manifest, const Plan& plan, std::uint32_t keep) const;
 
   /// The complete checkpoints in ascending order; none without the folder.
   Expected<std::vector<std::uint64_t>> numbers() const;
@@ -135,7 +136,7 @@ class Store {
   /// The same in all places of the files.
   Expected<std::vector<std::uint64_t>> folders_in_all_places() const;
   std::string mark() const { return folder_ + "/run-" + writer_; }
-  Status complete(Manifest manifest, const Plan& plan) const;
+  Status complete(Manifest& manifest, const Plan& plan) const;
   /// False if the store needs a claim and the folder has none. Error: another store has claimed it.
   Expected<bool> is_claimed() const;
   /// Removes all but the latest `keep` checkpoints up to `number`, as far as possible.

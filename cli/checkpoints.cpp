@@ -12,12 +12,6 @@
 namespace leeway::cli {
 namespace {
 
-std::int64_t size_of(const checkpoint::Manifest& manifest) {
-  std::uint64_t bytes = 0;
-  for (const auto& file : manifest.files) bytes += file.bytes;
-  return static_cast<std::int64_t>(bytes);
-}
-
 /// Prints one line per checkpoint, and the error below one that is damaged. Returns the number of
 /// damaged ones.
 int print(const checkpoint::Store& store, const std::vector<std::uint64_t>& numbers, bool verify) {
@@ -33,7 +27,7 @@ int print(const checkpoint::Store& store, const std::vector<std::uint64_t>& numb
     if (manifest)
       std::cout << "  " << std::setw(20) << manifest->written << std::setw(17)
                 << grouped(checkpoint::samples_trained(*manifest)) << std::setw(12)
-                << size_text(size_of(*manifest));
+                << size_text(checkpoint::total_bytes(*manifest));
     if (verify && valid) std::cout << "  ok";
     std::cout << '\n';
     if (valid) continue;

@@ -52,11 +52,12 @@ std::vector<std::string> refused_flags() {
           "--label",         "--local-steps",    "--missing",
           "--micro-batches", "--no-header",      "--outer-lr",
           "--plan",          "--place",          "--outer-optimizer",
-          "--pipelines",     "--precision",      "--prefetch",
-          "--profile",       "--recompute",      "--schedule",
-          "--second",        "--separator",      "--simulate",
-          "--split",         "--stages",         "--text-columns",
-          "--threads",       "--until-accuracy", "--world"};
+          "--pipelines",     "--precision",      "--predict-weights",
+          "--prefetch",      "--profile",        "--recompute",
+          "--schedule",      "--second",         "--separator",
+          "--simulate",      "--split",          "--stages",
+          "--text-columns",  "--threads",        "--until-accuracy",
+          "--world"};
 }
 
 /// Whether one of the flags has this name.
@@ -128,6 +129,10 @@ CommandLine read_flags(Plan plan, const std::vector<std::string>& flags) {
   Scenario scenario(std::move(plan),
                     "Starts the workers of a store as processes, and serves them.");
   scenario.decides(refused_flags());
+  scenario.shows_default(
+      "as PROGRAM has it",
+      {"--optimizer", "--lr", "--weight-decay", "--clip-norm", "--clip-value", "--staleness",
+       "--batch", "--epochs", "--iterations", "--seconds", "--seed"});
   std::vector<std::string> words = {"leeway launch"};
   words.insert(words.end(), flags.begin(), flags.end());
   if (!has_nodes) words.insert(words.end(), {"--nodes", some_node});
@@ -342,7 +347,10 @@ class Workers {
         options_.restart && !is_well && !is_missing && worker.pause.length() < kMostFirstRestart;
     if (!tries_again && !has_declared(number))
       fail(concat("worker ", number, ' ', end_text(status),
-                  " before it has pulled, pushed or leased samples"));
+                  " before it has pulled, pushed or leased samples",
+                  is_well ? "; does it create a store of a dist_ type? One of type local takes no "
+                            "part in a launch"
+                          : ""));
   }
 
   void received(PeerId peer, node::Body& body) {

@@ -158,13 +158,12 @@ Scenario& Scenario::split(std::string chunks) {
   plan_.pipeline.split = std::move(chunks);
   return *this;
 }
-Scenario& Scenario::predict_weights(bool predicts) {
-  plan_.pipeline.predict_weights = predicts;
-  return *this;
-}
-
 Scenario& Scenario::recompute(std::vector<std::uint32_t> stages) {
   plan_.pipeline.recompute = std::move(stages);
+  return *this;
+}
+Scenario& Scenario::predict_weights(bool predicts) {
+  plan_.pipeline.predict_weights = predicts;
   return *this;
 }
 Scenario& Scenario::batch(std::uint32_t samples) {
@@ -256,6 +255,12 @@ Scenario& Scenario::decides(std::vector<std::string> flags) {
   decided_.insert(decided_.end(), flags.begin(), flags.end());
   return *this;
 }
+
+Scenario& Scenario::shows_default(const std::string& text, const std::vector<std::string>& flags) {
+  for (const std::string& flag : flags) shown_defaults_[flag] = text;
+  return *this;
+}
+
 Scenario& Scenario::seed(std::uint64_t seed) {
   plan_.seed = seed;
   return *this;

@@ -13,6 +13,7 @@
 //     return run(scenario, argc, argv).exit_code;
 //   }
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -153,12 +154,15 @@ class Scenario {
   /// Flags of settings that the program decides itself. --help hides them, and the command line
   /// refuses them. Example: .decides({"--lr"}).
   Scenario& decides(std::vector<std::string> flags);
+  /// Flags whose default is not that of the plan: --help shows `text`.
+  Scenario& shows_default(const std::string& text, const std::vector<std::string>& flags);
 
   const Plan& plan() const { return plan_; }
   Plan& plan() { return plan_; }
   const std::string& summary() const { return summary_; }
   const std::string& description() const { return description_; }
   const std::vector<std::string>& decided() const { return decided_; }
+  const std::map<std::string, std::string>& shown_defaults() const { return shown_defaults_; }
   bool is_strict() const { return strict_; }
 
  private:
@@ -169,6 +173,7 @@ class Scenario {
   std::string summary_;
   std::string description_;
   std::vector<std::string> decided_;
+  std::map<std::string, std::string> shown_defaults_;  // by flag
   bool strict_ = false;
 };
 

@@ -10,7 +10,6 @@ void CommitWork::run(int) {
     return;
   }
   if (!job_->plan.simulated) manifest_.written = utc_now();
-  for (const auto& file : manifest_.files) bytes_ += file.bytes;
   const Status done =
       job_->checkpoints->commit(manifest_, job_->given, job_->plan.checkpoints.keep);
   if (!done) error_ = done.error().text;

@@ -23,14 +23,14 @@ class CommitWork final : public Work {
   void run(int) override;
 
   const checkpoint::Manifest& manifest() const { return manifest_; }
-  std::uint64_t bytes() const { return bytes_; }
+  /// Of the complete checkpoint.
+  std::uint64_t bytes() const { return error_.empty() ? total_bytes(manifest_) : 0; }
   /// Empty if the checkpoint is complete.
   const std::string& error() const { return error_; }
 
  private:
   std::shared_ptr<const Job> job_;
   checkpoint::Manifest manifest_;
-  std::uint64_t bytes_ = 0;
   std::string error_;
 };
 

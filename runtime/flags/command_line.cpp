@@ -47,6 +47,140 @@ std::vector<std::string> rename_old_flags(const std::string& program, int argc, 
   return arguments;
 }
 
+/// The plan of the run that --resume names, or of the file of --from, with the flags applied.
+Status read_plan(const Flags& flags, CommandLine& line) {
+  if (flags.from && flags.resume)
+    return Error{"--from and --resume contradict each other; give one"};
+  if (flags.resume) {
+    if (flags.seed)
+      return Error{"--seed: a resumed run keeps its seed; leave out --seed or --resume"};
+    if (flags.init)
+      return Error{"--init: a resumed run has its weights; leave out --init or --resume"};
+    auto from = find_checkpoint(*flags.resume, line.plan.name);
+    if (!from) return Error{concat("--resume: ", from.error().text)};
+    line.options.resume = from->path();
+    line.options.folder = from->run_folder;
+    line.plan = std::move(from->plan);
+    // The checkpoints of a new folder go there.
+    if (!flags.out.empty()) line.plan.checkpoints.directory.clear();
+  }
+  if (flags.from) {
+    auto plan = plan_from_file(*flags.from);
+    if (!plan) return Error{concat("--from: ", plan.error().text)};
+    line.plan = std::move(*plan);
+  }
+  return apply(flags, line.plan);
+}
+
+/// --fuzz and --crash-atlas.
+Status check_search_flags(const Flags& flags) {
+  if (flags.fuzz && flags.crash_atlas)
+    return Error{"--fuzz and --crash-atlas are two searches; give one"};
+  if (flags.second && !flags.crash_atlas)
+    return Error{"--second applies only to --crash-atlas; give both, or leave it out"};
+  if (!flags.fuzz && !flags.crash_atlas && flags.threads)
+    return Error{
+        "--threads applies only to --fuzz and --crash-atlas; add one of them, or leave it out"};
+  if (!flags.fuzz && flags.clusters)
+    return Error{"--clusters applies only to --fuzz; add --fuzz 1..2000, or leave it out"};
+  if (flags.fuzz &&
+      (flags.serve || flags.metrics || flags.tensorboard || flags.trace || flags.trace_json ||
+       flags.trace_messages || flags.profile || flags.check_determinism))
+    return Error{
+        "--fuzz writes only failing plans, and always checks determinism; leave out --serve, "
+        "--metrics, --tensorboard, --trace, --trace-json, --trace-messages, --profile and "
+        "--check-determinism"};
+  if (flags.threads && *flags.threads > kMaxFuzzThreads)
+    return Error{
+        concat("--threads: ", *flags.threads, " are too many; give at most ", kMaxFuzzThreads)};
+  return {};
+}
+
+/// --no-out, and what writes into the run folder.
+Status check_output_flags(const Flags& flags, const Plan& plan) {
+  if (flags.no_out)
+    for (const auto& [name, given] : {std::pair{"--tensorboard", flags.tensorboard},
+                                      {"--trace", flags.trace},
+                                      {"--trace-json", flags.trace_json},
+                                      {"--trace-messages", flags.trace_messages}})
+      if (given) return Error{concat(name, " writes into the run folder; leave out --no-out")};
+  if (flags.serve_token && !flags.serve)
+    return Error{"--serve-token belongs to --serve; give both, or leave it out"};
+  if (!flags.out.empty() && flags.no_out)
+    return Error{"--out and --no-out contradict each other; give one"};
+  if (flags.no_out && flags.checkpoint_every && *flags.checkpoint_every != "none" &&
+      plan.checkpoints.directory.empty())
+    return Error{
+        "--checkpoint-every: a run without a folder has no place for checkpoints; give "
+        "--checkpoint-dir DIR, or leave out --no-out"};
+  if (flags.profile && flags.quiet)
+    return Error{"--profile prints a table, which --quiet suppresses; give one of them"};
+  return {};
+}
+
+/// Flags that contradict each other, or that need others.
+Status check_flags(const Flags& flags, const Plan& plan) {
+  if (const Status checked = check_search_flags(flags); !checked) return checked;
+  if (flags.fuzz || flags.crash_atlas || flags.calibrate || flags.print_plan) return {};
+  if (const Status checked = check_output_flags(flags, plan); !checked) return checked;
+  if (flags.check_determinism && flags.resume)
+    return Error{"--check-determinism compares whole runs; leave out --resume"};
+  if (flags.check_determinism && !plan.simulated)
+    return Error{"--check-determinism compares simulated runs; add --simulate"};
+  return {};
+}
+
+/// Runs the tool that the flags ask for instead of a run. Returns its exit code; nullopt: none.
+Expected<std::optional<int>> run_tool(const Flags& flags, const Plan& plan,
+                                      const std::string& program) {
+  if (flags.fuzz) {
+    FuzzOptions options{.threads = flags.threads.value_or(0),
+                        .clusters = flags.clusters,
+                        .folder = flags.out.empty() ? "." : flags.out};
+    options.command = needs_program(plan) ? concat(program, " --from") : "leeway run";
+    if (const auto read = parse_seeds(*flags.fuzz, options); !read)
+      return Error{concat("--fuzz: ", read.error().text)};
+    return std::optional(fuzz(plan, options));
+  }
+  if (flags.crash_atlas)
+    return std::optional(crash_atlas(plan, {.second = flags.second.value_or(2000),
+                                            .seed = plan.seed,
+                                            .threads = flags.threads.value_or(0)}));
+  if (flags.calibrate) return std::optional(calibrate(plan, *flags.calibrate));
+  if (flags.print_plan) {
+    std::cout << to_json(plan);
+    return std::optional(kExitOk);
+  }
+  return std::optional<int>();
+}
+
+/// Where the run takes place, and what it prints, writes and serves.
+Status read_options(const Flags& flags, CommandLine& line) {
+  ClusterFlags cluster_flags = flags.cluster;
+  if (sim::has_agents(line.plan)) cluster_flags.place.reset();  // it is in the plan
+  auto cluster = read_cluster(cluster_flags, line.plan.simulated.has_value());
+  if (!cluster) return cluster.error();
+  RunOptions& options = line.options;
+  options.cluster = std::make_shared<const ClusterOptions>(std::move(*cluster));
+  options.quiet = flags.quiet;
+  options.trace = flags.trace;
+  options.trace_json = flags.trace_json;
+  options.serve = flags.serve.value_or("");
+  options.metrics = flags.metrics.value_or("");
+  options.tensorboard = flags.tensorboard;
+  options.serve_token = flags.serve_token.value_or("");
+  options.trace_messages = flags.trace_messages;
+  options.profile = flags.profile;
+  options.check_determinism = flags.check_determinism;
+  if (!flags.out.empty()) options.folder = flags.out;
+  if (flags.no_out) {
+    options.folder.clear();
+  } else if (options.folder.empty()) {
+    options.folder = default_run_folder(line.plan.name);
+  }
+  return {};
+}
+
 }  // namespace
 
 std::size_t leading_flags(const Scenario& scenario, const std::vector<std::string>& words) {
@@ -63,27 +197,30 @@ std::size_t leading_flags(const Scenario& scenario, const std::vector<std::strin
 
 CommandLine parse(const Scenario& scenario, int argc, char** argv) {
   CommandLine line{scenario.plan(), {}, std::nullopt};
+  const std::string& name = scenario.plan().name;
   Flags flags;
   CLI::App app(
       scenario.summary() + (scenario.description().empty() ? "" : "\n\n" + scenario.description()),
-      scenario.plan().name);
+      name);
   app.formatter(help_formatter());
   add_flags(app, flags, scenario.plan());
   // Flags of settings that the program decides are hidden, and refused below.
   for (const auto& flag : scenario.decided()) app.get_option(flag)->group("");
-  app.footer(node_programs_help(scenario.plan().name));
+  for (const auto& [flag, text] : scenario.shown_defaults())
+    app.get_option(flag)->default_str(text);
+  app.footer(node_programs_help(name));
   const auto refuse = [&](const std::string& text) {
-    std::cerr << scenario.plan().name << ": " << text << '\n';
+    std::cerr << name << ": " << text << '\n';
     line.exit_code = kExitRefused;
     return line;
   };
-  const auto arguments = rename_old_flags(scenario.plan().name, argc, argv);
+  const auto arguments = rename_old_flags(name, argc, argv);
   std::vector<const char*> words;
   for (const auto& argument : arguments) words.push_back(argument.c_str());
   try {
     parse_words(app, argc, words.data());
   } catch (const CLI::ParseError& error) {
-    line.exit_code = answer(app, error, scenario.plan().name);
+    line.exit_code = answer(app, error, name);
     return line;
   }
   for (const auto& flag : scenario.decided())
@@ -94,117 +231,17 @@ CommandLine parse(const Scenario& scenario, int argc, char** argv) {
     line.exit_code = kExitOk;
     return line;
   }
-  if (flags.from && flags.resume)
-    return refuse("--from and --resume contradict each other; give one");
-  if (flags.resume) {
-    if (flags.seed)
-      return refuse("--seed: a resumed run keeps its seed; leave out --seed or --resume");
-    if (flags.init)
-      return refuse("--init: a resumed run has its weights; leave out --init or --resume");
-    auto from = find_checkpoint(*flags.resume, scenario.plan().name);
-    if (!from) return refuse(concat("--resume: ", from.error().text));
-    line.options.resume = from->path();
-    line.options.folder = from->run_folder;
-    line.plan = std::move(from->plan);
-    // The checkpoints of a new folder go there.
-    if (!flags.out.empty()) line.plan.checkpoints.directory.clear();
-  }
-  if (flags.from) {
-    auto plan = plan_from_file(*flags.from);
-    if (!plan) return refuse(concat("--from: ", plan.error().text));
-    line.plan = std::move(*plan);
-  }
-  if (const auto applied = apply(flags, line.plan); !applied) return refuse(applied.error().text);
-  if (flags.fuzz && flags.crash_atlas)
-    return refuse("--fuzz and --crash-atlas are two searches; give one");
-  if (flags.second && !flags.crash_atlas)
-    return refuse("--second applies only to --crash-atlas; give both, or leave it out");
-  const bool searches = flags.fuzz || flags.crash_atlas;
-  if (!searches && flags.threads)
-    return refuse(
-        "--threads applies only to --fuzz and --crash-atlas; add one of them, or leave it out");
-  if (!flags.fuzz && flags.clusters)
-    return refuse("--clusters applies only to --fuzz; add --fuzz 1..2000, or leave it out");
-  if (flags.fuzz &&
-      (flags.serve || flags.metrics || flags.tensorboard || flags.trace || flags.trace_json ||
-       flags.trace_messages || flags.profile || flags.check_determinism))
-    return refuse(
-        "--fuzz writes only failing plans, and always checks determinism; leave out --serve, "
-        "--metrics, --tensorboard, "
-        "--trace, --trace-json, --trace-messages, --profile and --check-determinism");
-  if (searches && flags.threads && *flags.threads > kMaxFuzzThreads)
-    return refuse(
-        concat("--threads: ", *flags.threads, " are too many; give at most ", kMaxFuzzThreads));
-  if (flags.fuzz) {
-    FuzzOptions options{.threads = flags.threads.value_or(0),
-                        .clusters = flags.clusters,
-                        .folder = flags.out.empty() ? "." : flags.out};
-    options.command = needs_program(line.plan) ? concat(argv[0], " --from") : "leeway run";
-    if (const auto read = parse_seeds(*flags.fuzz, options); !read)
-      return refuse(concat("--fuzz: ", read.error().text));
-    line.exit_code = fuzz(line.plan, options);
-    return line;
-  }
-  if (flags.crash_atlas) {
-    line.exit_code = crash_atlas(line.plan, {.second = flags.second.value_or(2000),
-                                             .seed = line.plan.seed,
-                                             .threads = flags.threads.value_or(0)});
-    return line;
-  }
-  if (flags.calibrate) {
-    line.exit_code = calibrate(line.plan, *flags.calibrate);
-    return line;
-  }
-  if (flags.print_plan) {
-    std::cout << to_json(line.plan);
-    line.exit_code = kExitOk;
-    return line;
-  }
-  if (flags.no_out)
-    for (const auto& [name, given] : {std::pair{"--tensorboard", flags.tensorboard},
-                                      {"--trace", flags.trace},
-                                      {"--trace-json", flags.trace_json},
-                                      {"--trace-messages", flags.trace_messages}})
-      if (given) return refuse(concat(name, " writes into the run folder; leave out --no-out"));
-  if (flags.serve_token && !flags.serve)
-    return refuse("--serve-token belongs to --serve; give both, or leave it out");
-  if (!flags.out.empty() && flags.no_out)
-    return refuse("--out and --no-out contradict each other; give one");
-  if (flags.no_out && flags.checkpoint_every && *flags.checkpoint_every != "none" &&
-      line.plan.checkpoints.directory.empty())
-    return refuse(
-        "--checkpoint-every: a run without a folder has no place for checkpoints; give "
-        "--checkpoint-dir DIR, or leave out --no-out");
-  if (flags.profile && flags.quiet)
-    return refuse("--profile prints a table, which --quiet suppresses; give one of them");
-  ClusterFlags cluster_flags = flags.cluster;
-  if (sim::has_agents(line.plan)) cluster_flags.place.reset();  // it is in the plan
-  auto cluster = read_cluster(cluster_flags, line.plan.simulated.has_value());
-  if (!cluster) return refuse(cluster.error().text);
-  line.options.cluster = std::make_shared<const ClusterOptions>(std::move(*cluster));
-  line.options.quiet = flags.quiet;
-  line.options.trace = flags.trace;
-  line.options.trace_json = flags.trace_json;
-  line.options.serve = flags.serve.value_or("");
-  line.options.metrics = flags.metrics.value_or("");
-  line.options.tensorboard = flags.tensorboard;
-  line.options.serve_token = flags.serve_token.value_or("");
-  line.options.trace_messages = flags.trace_messages;
-  line.options.profile = flags.profile;
+  if (const Status read = read_plan(flags, line); !read) return refuse(read.error().text);
+  if (const Status checked = check_flags(flags, line.plan); !checked)
+    return refuse(checked.error().text);
+  const std::string program = argc > 0 ? argv[0] : name;
+  auto ended = run_tool(flags, line.plan, program);
+  if (!ended) return refuse(ended.error().text);
+  line.exit_code = *ended;
+  if (line.exit_code) return line;
+  if (const Status read = read_options(flags, line); !read) return refuse(read.error().text);
   line.options.strict = flags.strict || scenario.is_strict();
-  line.options.check_determinism = flags.check_determinism;
-  if (flags.check_determinism && flags.resume)
-    return refuse("--check-determinism compares whole runs; leave out --resume");
-  if (flags.check_determinism && !line.plan.simulated)
-    return refuse("--check-determinism compares simulated runs; add --simulate");
-  if (!flags.out.empty()) line.options.folder = flags.out;
-  if (flags.no_out) {
-    line.options.folder.clear();
-  } else if (line.options.folder.empty()) {
-    line.options.folder = default_run_folder(line.plan.name);
-  }
-  line.options.command = line.plan.name;
-  if (argc > 0) line.options.command = argv[0];
+  line.options.command = program;
   return line;
 }
 

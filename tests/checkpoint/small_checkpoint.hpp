@@ -54,7 +54,7 @@ struct SmallCheckpoint {
         state.slices.push_back({model->parameters()[static_cast<std::size_t>(slice.parameter)].name,
                                 slice.first_row, slice.rows});
     }
-    return store.commit(std::move(manifest), plan, keep);
+    return store.commit(manifest, plan, keep);
   }
 
   std::shared_ptr<const Model> model;

@@ -232,6 +232,7 @@ TEST_CASE("what launched workers do wrong ends the launch with the reason") {
   fails({"dist_sink", "sum"}, 1, "store type \"dist_sink\": give local, dist_sync, dist_async,");
   fails({"dist_sync", "twice"}, 1, "it can have only one");
   fails({"dist_sync", "nothing"}, 1, "has no keys");
+  fails({"local", "sum"}, 1, "One of type local takes no part in a launch");
   fails({"dist_sync", "sum"}, 2, "--simulate", {"--simulate"});
   const auto missing = run_program({kBin + "/leeway", "launch", "--restart", "./not-there"});
   CHECK(missing.code == 1);
