@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdio>
 #include <ctime>
+#include <fstream>
 #include <random>
 
 namespace leeway {
@@ -32,6 +33,15 @@ std::string utc_now(bool milliseconds) {
 std::string host_name() {
   char name[256] = "";
   return gethostname(name, sizeof name - 1) == 0 ? name : "";
+}
+
+std::string processor_name() {
+  std::ifstream file("/proc/cpuinfo");
+  for (std::string line; std::getline(file, line);)
+    if (line.starts_with("model name"))
+      if (const auto colon = line.find(": "); colon != std::string::npos)
+        return line.substr(colon + 2);
+  return "";
 }
 
 bool is_loopback(const std::string& address) {

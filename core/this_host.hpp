@@ -1,5 +1,5 @@
 #pragma once
-// The system's clocks, host name, loopback addresses and random numbers.
+// The system's clocks, host name, processor, loopback addresses and random numbers.
 #include <cstdint>
 #include <string>
 
@@ -13,6 +13,9 @@ std::string utc_now(bool milliseconds = false);
 
 /// "" if the host has no name.
 std::string host_name();
+
+/// "AMD EPYC 7R13 Processor"; "" if the system does not say.
+std::string processor_name();
 
 /// Whether the address is one of the loopback interface, or "localhost". A name such as
 /// 127.evil.example is not.

@@ -57,6 +57,12 @@ struct World {
         "processes");
   place @17 :Text $help("node of each actor in that cluster, as for --place");
 
+  # Of a calibration, to notice that it is out of date.
+  measuredOn @18 :Text $help("the processor that leeway calibrate measured");
+  measuredAt @19 :Text $help("when, in UTC; empty: the world is no calibration");
+  measuredPeak @20 :Float64 $help("GFLOP/s that one core reached in registers");
+  measuredModel @21 :Text $help("digest of the model, batch and precision");
+
   enum Nodes {
     each @0 $help("each worker and each shard has a node; scheduler and monitor share one");
     one @1 $help("all actors share one node, as in one process");

@@ -24,6 +24,7 @@
 #include "runtime/outcome.hpp"
 #include "runtime/outputs.hpp"
 #include "runtime/scenario.hpp"
+#include "runtime/tools/calibration_age.hpp"
 #include "runtime/user_run.hpp"
 #include "sim/cluster/simulation.hpp"
 #include "sim/determinism.hpp"
@@ -259,6 +260,8 @@ Expected<PreparedRun> prepare(const Plan& plan, const RunOptions& options) {
   run.checkpoints = std::move(*checkpoints);
   const auto model = make_model(plan, *data->train);
   if (!model) return model.error();
+  if (!options.quiet)
+    for (const std::string& note : calibration_notes(plan)) say(options, concat("note: ", note));
   JobOptions job_options{.model = *model};
   if (options.profile) job_options.profile = std::make_shared<Profile>();
   if (options.user_run) {

@@ -18,6 +18,7 @@
 #include "cluster/local_host.hpp"
 #include "core/text.hpp"
 #include "models/datasets/load.hpp"
+#include "runtime/tools/calibration_age.hpp"
 #include "runtime/tools/metered_role.hpp"
 #include "sim/chance.hpp"
 #include "sim/cold_cache_penalty.hpp"
@@ -110,6 +111,7 @@ struct Measurements {
 constexpr double kRest = 3;
 Plan plan_to_measure(Plan plan, std::uint32_t workers, double seconds, bool rests = false) {
   plan.workers = workers;
+  plan.pipeline = {};  // each worker trains the whole model
   plan.consistency = plan::Asp{};
   plan.balance = plan::Balance::equal;
   plan.faults.clear();
@@ -336,6 +338,9 @@ Expected<plan::World> measure_world(const Plan& plan, const TrainTest& data,
     if (report) report(what);
   };
   const unsigned cores = std::max(1u, std::thread::hardware_concurrency());
+  plan::World world;
+  say("one core");
+  note_origin(world, plan);
   say("one worker");
   const auto single = measure_run(plan_to_measure(plan, 1, kSeconds), data);
   if (!single) return single.error();
@@ -357,7 +362,6 @@ Expected<plan::World> measure_world(const Plan& plan, const TrainTest& data,
         concat("calibrate: no step finished within ", kSeconds, " s; give a smaller --batch")};
   const double median = quantile(times, 0.5), time = mean(times, median);
   const double message = parallel->seconds_per_message();
-  plan::World world;
   world.nodes = plan::World::Nodes::one;
   world.cores = cores;
   world.speed = rounded(1 / std::max(time, 1e-9));

@@ -11,8 +11,8 @@ namespace leeway {
 
 /// Measures the world of this machine for the plan's model, batch and shards, with all actors on
 /// one node. Takes some seconds, in which no other program should use the machine. `report`, if
-/// given, receives the name of each measurement. Ignores stragglers, faults and staleness of the
-/// plan.
+/// given, receives the name of each measurement. Ignores stragglers, faults, staleness and stages
+/// of the plan.
 Expected<plan::World> measure_world(const Plan& plan, const TrainTest& data,
                                     const std::function<void(const std::string&)>& report = {});
 

@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "leeway.hpp"
+#include "runtime/tools/calibration_age.hpp"
 
 namespace leeway {
 namespace {
@@ -29,6 +30,8 @@ TEST_CASE("calibrate writes the world of the machine, and the world can be simul
   CHECK(world->nodes == plan::World::Nodes::one);
   CHECK(world->message_us > 0);
   CHECK(world->slice_us > 0);
+  CHECK(world->measured_peak > 0);
+  CHECK_FALSE(world->measured_at.empty());
   plan.simulated = *world;
   plan.stop = {.epochs = 1};
   const Result result = run(plan, {.quiet = true});
@@ -45,6 +48,57 @@ TEST_CASE("devices and files that calibrate does not support are refused") {
   CHECK_THAT(measure_world(plan, *data).error().text, Contains("give --device cpu"));
   CHECK(calibrate(small_plan(), "world.txt") == 2);
   CHECK(calibrate(plan, "world.toml") == 2);
+}
+
+TEST_CASE("the model of a pipeline is calibrated as a whole") {
+  Plan plan = small_plan();
+  plan.model.push_back(plan::Linear{3});
+  plan.pipeline.stages = 2;
+  plan.workers = 4;
+  const auto data = load_data(plan.data, 1);
+  REQUIRE(data);
+  CHECK(measure_world(plan, *data));
+}
+
+TEST_CASE("a calibration with another processor, peak or model is reported") {
+  using Catch::Matchers::Contains;
+  Plan plan = small_plan();
+  const CalibrationOrigin here{"this processor", 80, "a digest"};
+  plan::World world;
+  CHECK(calibration_notes(world, here).empty());  // no calibration
+  world.measured_on = here.processor;
+  world.measured_at = "2026-11-28T12:00:00Z";
+  world.measured_peak = 75;
+  world.measured_model = here.model;
+  CHECK(calibration_notes(world, here).empty());
+  SECTION("a slower core") {
+    world.measured_peak = 120;
+    const auto notes = calibration_notes(world, here);
+    REQUIRE(notes.size() == 1);
+    CHECK_THAT(notes[0], Contains("the calibration of 2026-11-28T12:00:00Z is out of date") &&
+                             Contains("reaches 80 GFLOP/s now, and reached 120 then"));
+  }
+  SECTION("another processor, whose peak is not compared") {
+    world.measured_on = "another";
+    world.measured_peak = 300;
+    const auto notes = calibration_notes(world, here);
+    REQUIRE(notes.size() == 1);
+    CHECK_THAT(notes[0], Contains("a machine with another; this one has this processor"));
+  }
+  SECTION("another batch") {
+    note_origin(world, plan);
+    Plan larger = plan;
+    larger.batch = 16;
+    CalibrationOrigin now = origin_of(larger);
+    now.gigaflops = world.measured_peak;
+    const auto notes = calibration_notes(world, now);
+    REQUIRE(notes.size() == 1);
+    CHECK_THAT(notes[0], Contains("another model, batch or precision"));
+    larger.batch = plan.batch;
+    larger.workers = 7;  // does not matter
+    now.model = origin_of(larger).model;
+    CHECK(calibration_notes(world, now).empty());
+  }
 }
 
 }  // namespace leeway
