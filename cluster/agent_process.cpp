@@ -124,6 +124,8 @@ void AgentProcess::received(PeerId peer, std::uint64_t job, node::Body& body) {
   if (const auto* refused = std::get_if<node::Refused>(&body); refused && peer == launcher_)
     return options_.declaration->refused(refused->text);
   const bool orders = reserved_ && reserved_->number == job && reserved_->program == peer;
+  if (auto* state = std::get_if<node::PageState>(&body); state && orders)
+    return page_.handle(std::move(*state));
   if (!orders || !reserved_->files->handle(body)) agent_.received(peer, job, body);
 }
 
@@ -289,6 +291,7 @@ void AgentProcess::set_job(std::shared_ptr<const Job> job) {
 void AgentProcess::end_job(const std::string& reason) {
   send_traces();
   reserved_->files->close(reason);
+  page_.job_ended();
   const auto job = process_.job() ? process_.job()->job() : nullptr;
   process_.set_job(nullptr);
   if (job) to_program(effects_of(*job));

@@ -11,6 +11,7 @@
 #include "actors/cluster/agent.hpp"
 #include "cluster/data_cache.hpp"
 #include "cluster/link_meter.hpp"
+#include "cluster/page_relay.hpp"
 #include "cluster/process.hpp"
 #include "core/files.hpp"
 #include "core/log_level.hpp"
@@ -47,6 +48,8 @@ class AgentProcess final : private Agent::Site {
   /// Serves until `interrupted`, then lets its workers stop. An agent that joined a job ends with
   /// it. The error gives the reason for which the program refused it.
   Status run(const std::function<bool()>& interrupted);
+  /// For a page of the job that this node serves. It must end before this process.
+  PageRelay& page() { return page_; }
 
  private:
   struct Reserved;
@@ -109,6 +112,10 @@ class AgentProcess final : private Agent::Site {
   DataCache data_cache_;
   Process process_;
   LinkMeter link_meter_{process_, [this] { return agent_.is_busy(); }};
+  PageRelay page_{process_, [this](const node::PageRequest& request) {
+                    if (process_.job()) to_program(request);
+                    return process_.job() != nullptr;
+                  }};
 };
 
 }  // namespace leeway

@@ -9,12 +9,15 @@
 #include "cluster/node_name.hpp"
 #include "cluster/shipped.hpp"
 #include "core/text.hpp"
+#include "core/this_host.hpp"
 #include "messages/envelope.hpp"
 
 namespace leeway {
 namespace {
 
 constexpr Duration kPollTime = milliseconds(20);
+/// For viewers of a node's page to see the end of the run.
+constexpr Duration kPageLimit = seconds(1);
 /// For a call of a lost node.
 constexpr Duration kAgainLimit = seconds(2);
 
@@ -132,6 +135,9 @@ void Driver::poll(Duration limit) {
 }
 
 void Driver::finish() {
+  const std::int64_t began = steady_ns();
+  const bool has_viewers = page_asked_at_ > 0 && began - page_asked_at_ < kPageLimit.ns;
+  while (has_viewers && !page_shows_end_ && steady_ns() - began < kPageLimit.ns) poll(kPollTime);
   coordinator_->finish();
   while (coordinator_->phase() == Coordinator::Phase::ending) poll(kPollTime);
 }
@@ -141,11 +147,11 @@ void Driver::finish() {
 void Driver::received(PeerId peer, std::uint64_t job, node::Body& body) {
   if (std::holds_alternative<node::StatusRequest>(body)) return send_status(peer);
   const auto node = coordinator_->node_of(peer);
-  if (node && job == coordinator_->number() && handle(*node, body)) return;
+  if (node && job == coordinator_->number() && handle(*node, peer, body)) return;
   coordinator_->received(peer, job, body);
 }
 
-bool Driver::handle(NodeIndex node, node::Body& body) {
+bool Driver::handle(NodeIndex node, PeerId peer, node::Body& body) {
   const auto files = files_.find(node);
   if (files != files_.end() && files->second.exchange->handle(body)) return true;
   if (const auto* effects = std::get_if<node::Effects>(&body)) {
@@ -154,6 +160,8 @@ bool Driver::handle(NodeIndex node, node::Body& body) {
     on_events(node, *events);
   } else if (auto* messages = std::get_if<node::Messages>(&body)) {
     on_messages(node, *messages);
+  } else if (const auto* request = std::get_if<node::PageRequest>(&body)) {
+    on_page_request(peer, *request);
   } else {
     return false;
   }
@@ -179,6 +187,17 @@ void Driver::on_messages(NodeIndex node, node::Messages& messages) {
   for (auto& one : messages.messages)
     observers_.on_message(
         {Instant{one.ns - began}, one.from, one.to, std::move(one.header), one.tensor_bytes});
+}
+
+void Driver::on_page_request(PeerId peer, const node::PageRequest& request) {
+  node::PageState state{.problem = "the program serves no page; start it with --serve 0"};
+  if (page_) state = page_(request);
+  if (request.stop) return;
+  state.number = request.number;
+  if (!state.json) state.json = Blob::allocate(0);
+  page_asked_at_ = steady_ns();
+  page_shows_end_ = page_shows_end_ || state.ended;
+  send(peer, coordinator_->number(), std::move(state));
 }
 
 void Driver::send_status(PeerId peer) {

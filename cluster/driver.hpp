@@ -58,6 +58,10 @@ class Driver final : private Coordinator::Site {
   /// Ends the job on all nodes, waits for them, and names the nodes that do not answer.
   void finish();
 
+  /// Answers nodes that serve a page of the run. Without it, the program has none.
+  using Page = std::function<node::PageState(const node::PageRequest&)>;
+  void set_page(Page page) { page_ = std::move(page); }
+
  private:
   /// What this process keeps for a node.
   struct NodeFiles {
@@ -72,10 +76,11 @@ class Driver final : private Coordinator::Site {
   Status pass(Coordinator::Phase first, Coordinator::Phase last);
   void received(PeerId peer, std::uint64_t job, node::Body& body);
   /// False if the message is for the coordinator.
-  bool handle(NodeIndex node, node::Body& body);
+  bool handle(NodeIndex node, PeerId peer, node::Body& body);
   void on_effects(NodeIndex node, const node::Effects& effects);
   void on_events(NodeIndex node, const node::Events& events);
   void on_messages(NodeIndex node, node::Messages& messages);
+  void on_page_request(PeerId peer, const node::PageRequest& request);
   void send_status(PeerId peer);
   /// The job with a store that writes copies on the nodes that keep them.
   std::shared_ptr<const Job> with_copies(const std::shared_ptr<const Job>& job) const;
@@ -119,6 +124,9 @@ class Driver final : private Coordinator::Site {
   std::map<NodeIndex, NodeFiles> files_;
   std::set<NodeIndex> counted_;  // nodes whose effects are
   ActorObservers observers_;
+  Page page_;                       // may be empty
+  std::int64_t page_asked_at_ = 0;  // when a node has last asked for it
+  bool page_shows_end_ = false;     // a node has received the end of the run
   std::unique_ptr<Coordinator> coordinator_;
   Process process_;
 };

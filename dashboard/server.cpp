@@ -110,10 +110,14 @@ std::string random_token() {
   return token;
 }
 
-Expected<ServerOptions> server_options(const std::string& serve, const std::string& token) {
+Expected<ServerOptions> server_options(const std::string& serve, const std::string& token,
+                                       const std::string& tls) {
   const auto address = find_listen_address("--serve", serve);
   if (!address) return address.error();
-  return ServerOptions{.address = *address, .token = token == "auto" ? random_token() : token};
+  return ServerOptions{.address = *address,
+                       .token = token == "auto" ? random_token() : token,
+                       .certificate = tls.empty() ? "" : tls + "/node.pem",
+                       .key = tls.empty() ? "" : tls + "/node.key"};
 }
 
 /// The server lives until its last connection has ended, which a slow client can delay. The source
@@ -165,6 +169,11 @@ void Server::Http::predict(httplib::Response& response) {
 }
 
 void Server::Http::follow(httplib::Response& response) {
+  // An answer that is no event stream has a reason for the viewer.
+  if (const auto state = source.state(0); !state) {
+    response.status = kUnavailable;
+    return response.set_content(state.error().text, "text/plain");
+  }
   if (viewers.fetch_add(1) >= kMostViewers) {
     --viewers;
     response.status = kUnavailable;
@@ -177,15 +186,15 @@ void Server::Http::follow(httplib::Response& response) {
           std::size_t, httplib::DataSink& sink) mutable {
         std::this_thread::sleep_until(next);
         next = std::max(next, std::chrono::steady_clock::now() - source.period) + source.period;
-        Feed::State state;
-        if (!with_source([&] { state = source.state(since); })) return false;
-        if (state.revision == since) {
-          if (state.has_ended) sink.done();
+        Expected<Feed::State> state = Error{""};
+        if (!with_source([&] { state = source.state(since); }) || !state) return false;
+        if (state->revision == since) {
+          if (state->has_ended) sink.done();
           return sink.is_writable();
         }
         const std::string text =
-            concat("event: ", since == 0 ? "state" : "change", "\ndata: ", state.json, "\n\n");
-        since = state.revision;
+            concat("event: ", since == 0 ? "state" : "change", "\ndata: ", state->json, "\n\n");
+        since = state->revision;
         return sink.write(text.data(), text.size());
       },
       [this](bool) { --viewers; });
@@ -226,7 +235,10 @@ void Server::Http::add_routes() {
     };
   };
   server->Get("/state", guarded([this](httplib::Response& response) {
-                response.set_content(source.state(0).json, "application/json");
+                const auto state = source.state(0);
+                if (!state) response.status = kUnavailable;
+                response.set_content(state ? state->json : state.error().text,
+                                     state ? "application/json" : "text/plain");
               }));
   server->Get("/events", guarded([this](httplib::Response& response) { follow(response); }));
   server->Get("/predict", guarded([this](httplib::Response& response) { predict(response); }));

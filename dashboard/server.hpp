@@ -25,14 +25,15 @@ struct ServerOptions {
 };
 
 /// The options of the flags --serve, [HOST:]PORT, and --serve-token, where "auto" is a random
-/// token.
-Expected<ServerOptions> server_options(const std::string& serve, const std::string& token);
+/// token. `tls`: the folder with the certificate; empty: none.
+Expected<ServerOptions> server_options(const std::string& serve, const std::string& token,
+                                       const std::string& tls = {});
 /// A token that cannot be guessed: 128 bits, as hex digits.
 std::string random_token();
 
 /// The run that the page shows. The functions are called from several threads.
 struct PageSource {
-  std::function<Feed::State(std::uint64_t since)> state;
+  std::function<Expected<Feed::State>(std::uint64_t since)> state;
   std::function<void()> stop;                      // empty: the run cannot be stopped
   std::function<Expected<std::string>()> predict;  // JSON; empty: no predictions
   std::chrono::milliseconds period{100};           // between two changes

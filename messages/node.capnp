@@ -73,6 +73,8 @@ struct NodeEnvelope $Cpp.namespace("leeway") $root(decode = "decode_node") {
     load @38 :Load;
     loaded @39 :Loaded;
     declare @40 :Declare;
+    pageRequest @41 :PageRequest;
+    pageState @42 :PageState;
   }
 }
 
@@ -355,6 +357,21 @@ struct Declare $blobs(all = "values") {
   worker @0 :UInt32 $type(Common.worker);
   name @1 :Text;  # the address on which the process listens
   plan @2 :Data $type(name = "Message");  # a Plan of the job, as this process wants it
+}
+
+struct PageRequest {
+  # agent -> program. The node serves a page of the run. Answered with PageState.
+  number @0 :UInt64;  # of the request, at this node
+  since @1 :UInt64;  # revision of the state that the viewer has; 0: none
+  stop @2 :Bool;  # the viewer stops the run
+}
+
+struct PageState $blobs(each = ["json"]) {
+  # program -> agent. The state of the page, or its change since the viewer's revision.
+  number @0 :UInt64;  # of the request
+  revision @1 :UInt64;
+  ended @2 :Bool;  # the run has
+  problem @3 :Text;  # empty: none
 }
 
 struct Load $blobs(each = ["content"]) {

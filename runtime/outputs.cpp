@@ -1,5 +1,7 @@
 #include "runtime/outputs.hpp"
 
+#include <cstring>
+
 #include "core/text.hpp"
 #include "runtime/cluster/options.hpp"
 #include "runtime/flags/values.hpp"
@@ -58,12 +60,9 @@ void RunOutputs::open_files(const RunFolder& folder, const Job& job, const RunOp
 }
 
 Status RunOutputs::open_page(const Job& job, const RunOptions& options) {
-  auto serve = dashboard::server_options(options.serve, options.serve_token);
+  const auto serve = dashboard::server_options(options.serve, options.serve_token,
+                                               options.cluster ? options.cluster->tls : "");
   if (!serve) return serve.error();
-  if (options.cluster && !options.cluster->tls.empty()) {
-    serve->certificate = options.cluster->tls + "/node.pem";
-    serve->key = options.cluster->tls + "/node.key";
-  }
   using Feed = dashboard::Feed;
   const dashboard::RunInfo info = page_info(job, options);
   // The nodes of a cluster send their events several times per second.
@@ -98,6 +97,23 @@ ActorObservers RunOutputs::observers() {
   if (messages_)
     observers.on_message = [this](const ReceivedMessage& received) { messages_->write(received); };
   return observers;
+}
+
+Driver::Page RunOutputs::page_for_nodes() {
+  if (!feed_) return {};
+  return [this](const node::PageRequest& request) {
+    node::PageState state;
+    if (request.stop) {
+      stop_requested_ = true;
+      return state;
+    }
+    const auto [json, revision, has_ended] = feed_->state(request.since);
+    state.json = Blob::allocate(json.size());
+    std::memcpy(state.json.mutable_data(), json.data(), json.size());
+    state.revision = revision;
+    state.ended = has_ended;
+    return state;
+  };
 }
 
 std::vector<Audience*> RunOutputs::audience() {

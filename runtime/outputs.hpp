@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "cluster/driver.hpp"
 #include "cluster/local_node.hpp"
 #include "cluster/record_filter.hpp"
 #include "dashboard/server.hpp"
@@ -38,6 +39,8 @@ class RunOutputs {
   const std::vector<std::string>& notes() const { return notes_; }
   /// Whether a user of the page wants the run to stop.
   bool stop_requested() const { return stop_requested_; }
+  /// The page for nodes that serve it as well; empty without --serve.
+  Driver::Page page_for_nodes();
 
   /// Call at the end of the run. `error`: why it has failed; empty if its monitor has reported its
   /// end.

@@ -124,6 +124,7 @@ struct Observers {
   std::vector<Audience*> audience;
   RunRecorder* recorder;
   StopRequest stop;
+  Driver::Page page;  // for nodes that serve it; may be empty
 
   bool wait_for_end() const { return recorder->wait(std::chrono::milliseconds(20)); }
 };
@@ -147,7 +148,7 @@ void run_on_cluster(ClusterRun& cluster, const std::shared_ptr<const Job>& job,
                     const Observers& observers, Result& result) {
   const auto ended = cluster.run(
       job, observers.audience, observers.actors, [&] { return observers.wait_for_end(); },
-      observers.stop);
+      observers.stop, observers.page);
   if (ended) return;
   result.error = ended.error().text;
   result.exit_code = cluster.began()         ? kExitFailed
@@ -360,7 +361,8 @@ Result run(const Plan& plan, const RunOptions& options) {
                  ? "stops after a checkpoint of the iterations under way; Ctrl-C again ends "
                    "it at once"
                  : "stops; Ctrl-C again ends it at once");
-       }}};
+       }},
+      outputs.page_for_nodes()};
   std::atomic<std::uint64_t> last_checkpoint{0};
   if (job->checkpoints && !plan.simulated) {
     auto& on_event = observers.actors.on_event;

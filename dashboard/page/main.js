@@ -84,8 +84,8 @@
       // EventSource retries by itself, except after an answer that is no event stream.
       if (source.readyState !== EventSource.CLOSED) return;
       const answer = await fetch(Leeway.address('state')).catch(() => null);
-      if (answer?.status === 403) header.connection('lost', await answer.text());
-      else setTimeout(connect, retryAfter);
+      if (answer && !answer.ok) header.connection('lost', await answer.text());
+      if (answer?.status !== 403) setTimeout(connect, retryAfter);
     };
   }
 

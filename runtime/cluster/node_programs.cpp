@@ -10,6 +10,7 @@
 #include "cluster/node_name.hpp"
 #include "core/exit_codes.hpp"
 #include "core/text.hpp"
+#include "dashboard/server.hpp"
 #include "runtime/cluster/node_doctor.hpp"
 #include "runtime/cluster/node_log.hpp"
 #include "runtime/cluster/node_status.hpp"
@@ -31,6 +32,8 @@ struct NodeFlags {
   std::string wait = "30s";
   std::optional<std::string> log;
   unsigned count = 0;
+  std::optional<std::string> serve;
+  std::string serve_token;
   bool json = false, restart = false;
   ClusterFlags links;
 };
@@ -41,6 +44,24 @@ int refuse(const NodeFlags& flags, const std::string& text) {
 }
 
 // ---- node and join ----
+
+/// Serves the page of the agent's job; null without --serve.
+Expected<std::unique_ptr<dashboard::Server>> serve_page(const NodeFlags& flags,
+                                                        const ClusterOptions& links,
+                                                        PageRelay& page) {
+  if (!flags.serve) return std::unique_ptr<dashboard::Server>();
+  const auto options = dashboard::server_options(*flags.serve, flags.serve_token, links.tls);
+  if (!options) return options.error();
+  const auto state = [&page](std::uint64_t since) -> Expected<dashboard::Feed::State> {
+    const auto answer = page.state(since);
+    if (!answer) return answer.error();
+    const auto bytes = answer->json.bytes();
+    return dashboard::Feed::State{{reinterpret_cast<const char*>(bytes.data()), bytes.size()},
+                                  answer->revision,
+                                  answer->ended};
+  };
+  return dashboard::Server::open(*options, {.state = state, .stop = [&page] { page.stop(); }});
+}
 
 /// An agent; `join`: the program whose job it joins, or empty.
 int run_agent(const NodeFlags& flags, const std::string& join) {
@@ -71,8 +92,11 @@ int run_agent(const NodeFlags& flags, const std::string& join) {
   options.log = [&](LogLevel level, const std::string& line) { log.write(level, line); };
   auto agent = AgentProcess::open(std::move(options));
   if (!agent) return fail(agent.error().text);
+  const auto page = serve_page(flags, *links, (*agent)->page());
+  if (!page) return fail(concat("--serve: ", page.error().text));
   log.set_node((*agent)->name());
   log.write(LogLevel::info, concat("listening on ", (*agent)->name()));
+  if (*page) log.write(LogLevel::info, concat("page: ", (*page)->url()));
   notify_service_manager(concat("READY=1\nSTATUS=listening on ", (*agent)->name()));
   bool stopping = false;
   const auto ended = (*agent)->run([&] {
@@ -86,6 +110,12 @@ void add_agent_flags(CLI::App& app, NodeFlags& flags) {
   add_value(app, "--log", flags.log,
             "Lines of the log: text, or json with time and level; default: text, with priorities "
             "if systemd reads them");
+  add_value(app, "--serve", flags.serve,
+            "Serve the page of the job that runs here, if its program serves one, at this port or "
+            "HOST:PORT; 0: any free port");
+  add_value(app, "--serve-token", flags.serve_token,
+            "Text that the page's URL must contain, or auto for a random one; needed outside of "
+            "the loopback interface");
 }
 
 CLI::Option* add_listen(CLI::App& app, NodeFlags& flags) {

@@ -65,7 +65,8 @@ Status ClusterRun::prepare(const Job& job) {
 
 Status ClusterRun::run(const std::shared_ptr<const Job>& job,
                        const std::vector<Audience*>& audience, ActorObservers observers,
-                       const std::function<bool()>& ended, StopRequest stop) {
+                       const std::function<bool()>& ended, StopRequest stop, Driver::Page page) {
+  driver_->set_page(std::move(page));
   if (const auto started = driver_->start(job, audience, std::move(observers)); !started)
     return started;
   began_ = true;

@@ -26,10 +26,12 @@ class ClusterRun {
   bool is_here(Address actor) const;
   /// Checks that the nodes can host the job, and sends missing data; see Driver::prepare.
   Status prepare(const Job& job);
-  /// Runs until `ended`, which blocks for a short time, returns true, or until `stop`.
+  /// Runs until `ended`, which blocks for a short time, returns true, or until `stop`. `page`: for
+  /// nodes that serve it; may be empty.
   /// The error says why the run could not start or why it failed.
   Status run(const std::shared_ptr<const Job>& job, const std::vector<Audience*>& audience,
-             ActorObservers observers, const std::function<bool()>& ended, StopRequest stop);
+             ActorObservers observers, const std::function<bool()>& ended, StopRequest stop,
+             Driver::Page page);
   bool began() const { return began_; }
   bool interrupted() const { return guard_.interrupted(); }
   /// The end of an error text, if this program was suspended for so long that nodes gave it up;
