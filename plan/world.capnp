@@ -57,7 +57,7 @@ struct World {
         "processes");
   place @17 :Text $help("node of each actor in that cluster, as for --place");
 
-  # Of a calibration, to notice that it is out of date.
+  # Set by a calibration. A simulation compares them with this machine and its own plan.
   measuredOn @18 :Text $help("the processor that leeway calibrate measured");
   measuredAt @19 :Text $help("when, in UTC; empty: the world is no calibration");
   measuredPeak @20 :Float64 $help("GFLOP/s that one core reached in registers");
