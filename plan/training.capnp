@@ -181,6 +181,8 @@ struct DelayPolicy {
     plain @0 :Void $name("PlainPush") $help("applies a push in the same way, whatever its lag is");
     lagScaled :group $help("divides a push's step by its lag, if that is above 1") {
       power @1 :Float64 = 1 $range(above = 0, most = 10) $help("power of the lag");
+      rounds @13 :Float64 $range(Range.notNegative)
+        $help("within which the power falls to 0; 0: it stays");
     }
     delayAdaptive :group $help("limits the product of a push's learning rate and its lag") {
       most @2 :Float64 = 0.1 $range(Range.aboveZero) $help("largest product");

@@ -245,9 +245,10 @@ inline plan::Consistency automatic(std::uint32_t high = 16) {
 
 // ---- delayed pushes ----
 
-/// The learning rate divided by the lag to this power.
-inline plan::DelayPolicy lag_scaled(double power = 1) {
-  return plan::LagScaled{power};
+/// The learning rate divided by the lag to this power, which falls to 0 within `rounds`; 0: it
+/// stays.
+inline plan::DelayPolicy lag_scaled(double power = 1, double rounds = 0) {
+  return plan::LagScaled{power, rounds};
 }
 /// The product of learning rate and lag is at most this.
 inline plan::DelayPolicy delay_adaptive(double most) {

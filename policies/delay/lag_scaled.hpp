@@ -1,7 +1,8 @@
 #pragma once
 // Staleness-aware SGD: a push's step is divided by a power of its lag.
 // Source: Zhang, Gupta, Lian and Liu, "Staleness-Aware Async-SGD for Distributed Deep Learning",
-// IJCAI 2016, section 3, with power 1.
+// IJCAI 2016, section 3, with power 1. A power that falls from 1 to 0: Yang et al., "PipeMare:
+// Asynchronous Pipeline Parallel DNN Training", MLSys 2021, section 3.1, technique 1.
 #include <algorithm>
 #include <cmath>
 
@@ -9,17 +10,18 @@
 
 namespace leeway {
 
-/// 1 / max(1, lag)^power of the learning rate
+/// 1 / max(1, lag)^power of the learning rate; the power falls linearly to 0 within some rounds
 class LagScaled final : public DelayPolicy {
  public:
-  explicit LagScaled(const plan::LagScaled& spec) : power_(spec.power) {}
+  explicit LagScaled(const plan::LagScaled& spec) : spec_(spec) {}
   std::string_view name() const override { return "lag_scaled"; }
   double step_factor(const UpdateSize& size) const override {
-    return std::pow(std::max(1.0, size.lag), -power_);
+    const double left = spec_.rounds > 0 ? std::max(0.0, 1 - size.progress / spec_.rounds) : 1;
+    return std::pow(std::max(1.0, size.lag), -spec_.power * left);
   }
 
  private:
-  double power_;
+  const plan::LagScaled spec_;
 };
 
 }  // namespace leeway

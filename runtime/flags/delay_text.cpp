@@ -26,7 +26,9 @@ std::optional<plan::DelayPolicy> without_arguments(std::string_view name) {
 }
 
 std::optional<plan::DelayPolicy> with_arguments(std::string_view text) {
-  if (const auto one = arguments_of(text, "lag_scaled"); one.size() == 1) return lag_scaled(one[0]);
+  const auto scaled = arguments_of(text, "lag_scaled");
+  if (scaled.size() == 1) return lag_scaled(scaled[0]);
+  if (scaled.size() == 2) return lag_scaled(scaled[0], scaled[1]);
   if (const auto one = arguments_of(text, "delay_adaptive"); one.size() == 1)
     return delay_adaptive(one[0]);
   if (const auto one = arguments_of(text, "gap_aware"); one.size() == 1) return gap_aware(one[0]);
@@ -61,7 +63,7 @@ std::string text_of(const plan::DelayPolicy& policy) {
   struct Text {
     std::string operator()(const plan::PlainPush&) const { return ""; }
     std::string operator()(const plan::LagScaled& spec) const {
-      return concat('(', spec.power, ')');
+      return concat('(', spec.power, spec.rounds > 0 ? concat(',', spec.rounds) : "", ')');
     }
     std::string operator()(const plan::DelayAdaptive& spec) const {
       return concat('(', spec.most, ')');

@@ -71,10 +71,15 @@ class Weights {
   double progress_ = 0;
 };
 
-const std::vector<plan::DelayPolicy> kPolicies = {
-    plan::LagScaled{1},      plan::LagScaled{0.5},        plan::DelayAdaptive{0.05},
-    plan::GapAware{},        plan::DelayCompensated{0.5}, plan::DelayCompensated{2, true, 0.9},
-    plan::OrderedMomentum{}, plan::DelayThreshold{}};
+const std::vector<plan::DelayPolicy> kPolicies = {plan::LagScaled{1},
+                                                  plan::LagScaled{0.5},
+                                                  plan::LagScaled{1, 8},
+                                                  plan::DelayAdaptive{0.05},
+                                                  plan::GapAware{},
+                                                  plan::DelayCompensated{0.5},
+                                                  plan::DelayCompensated{2, true, 0.9},
+                                                  plan::OrderedMomentum{},
+                                                  plan::DelayThreshold{}};
 const std::vector<plan::OptimizerKind> kKinds = {
     plan::Sgd{},   plan::Momentum{}, plan::Nesterov{}, plan::Adam{},    plan::Adam{.amsgrad = true},
     plan::AdamW{}, plan::NAdam{},    plan::Lion{},     plan::AdaGrad{}, plan::DelayedNesterov{}};
@@ -100,7 +105,9 @@ struct Reference {
     const double rate = kFullRate;
     // The factor of a step is one of the gradient, so that the velocity of others is untouched.
     if (const auto* scaled = std::get_if<plan::LagScaled>(&policy))
-      g /= std::pow(std::max(lag, 1.0), scaled->power);
+      g /= std::pow(
+          std::max(lag, 1.0),
+          scaled->power * (scaled->rounds > 0 ? std::max(0.0, 1 - t / scaled->rounds) : 1));
     if (const auto* adaptive = std::get_if<plan::DelayAdaptive>(&policy))
       g *= lag > 0 ? std::min(1.0, adaptive->most / lag / rate) : 1;
     if (const auto* gap = std::get_if<plan::GapAware>(&policy)) {
@@ -279,6 +286,24 @@ TEST_CASE("a larger lag never makes a push count more", "[delay]") {
       before = moved;
     }
   }
+}
+
+TEST_CASE("a power that falls to 0 leaves all pushes whole after its rounds", "[delay]") {
+  const auto moved = [](const plan::DelayPolicy& policy) {
+    Weights weights(delayed_plan(policy, plan::Sgd{}), 1);
+    std::vector<float> steps;
+    for (int round = 0; round < 6; ++round) {
+      const float before = weights.values()[0];
+      weights.push({1}, {0}, 3);
+      steps.push_back(before - weights.values()[0]);
+    }
+    return steps;
+  };
+  const auto whole = moved(plan::PlainPush{}), falling = moved(plan::LagScaled{1, 4});
+  CHECK(falling[0] == Approx(whole[0] / std::pow(3.0, 0.75)).epsilon(1e-4));
+  for (std::size_t round = 1; round < falling.size(); ++round)
+    CHECK(falling[round] >= falling[round - 1] * 0.999f);
+  CHECK(falling[4] == Approx(whole[4]).epsilon(1e-4));
 }
 
 TEST_CASE("under ordered momentum the velocity keeps less of a push with a larger lag", "[delay]") {

@@ -23,7 +23,7 @@ TEST_CASE("--split-data reads what it writes, and fills in usual numbers") {
 
 TEST_CASE("--delay-policy reads what it writes") {
   for (const std::string text :
-       {"plain", "lag_scaled(0.5)", "delay_adaptive(0.2)", "gap_aware(0.9)",
+       {"plain", "lag_scaled(0.5)", "lag_scaled(1,500)", "delay_adaptive(0.2)", "gap_aware(0.9)",
         "delay_compensated(0.1)", "delay_compensated(2,0.5)", "ordered_momentum",
         "delay_threshold(3)", "fed_buff(10,0.5)", "fed_async(0.5,1)"})
     CHECK(text_of(*parse_delay_policy(text)) == text);
