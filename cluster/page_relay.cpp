@@ -6,9 +6,9 @@
 namespace leeway {
 namespace {
 
-constexpr std::chrono::seconds kAnswerLimit(3);
+constexpr std::chrono::seconds kStateLimit(3);
 /// More than the viewers of a page. The oldest requests are given up first.
-constexpr std::size_t kMostWaiting = 64;
+constexpr std::size_t kMostRequests = 64;
 
 }  // namespace
 
@@ -19,13 +19,13 @@ Expected<node::PageState> PageRelay::state(std::uint64_t since) {
     const std::uint64_t number = ++last_;
     if (!send_({.number = number, .since = since}))
       return answer->set_value(Error{"no job runs on this node"});
-    if (waiting_.size() == kMostWaiting) {
+    if (waiting_.size() == kMostRequests) {
       waiting_.begin()->second->set_value(Error{"too many requests wait for the program"});
       waiting_.erase(waiting_.begin());
     }
     waiting_.emplace(number, answer);
   });
-  if (state.wait_for(kAnswerLimit) != std::future_status::ready)
+  if (state.wait_for(kStateLimit) != std::future_status::ready)
     return Error{"the program of the job does not answer"};
   return state.get();
 }

@@ -8,7 +8,7 @@ namespace leeway::dashboard {
 namespace {
 
 constexpr int kSecondsToConnect = 2, kSecondsToRead = 10;
-constexpr int kUnavailable = 503;
+constexpr int kNoState = 503;
 
 /// Adds what a short address leaves out.
 std::string whole_url(const std::string& url, bool has_tls) {
@@ -32,7 +32,7 @@ Expected<std::string> request(const std::string& url, const std::string& authori
   if (!answer)
     return Error{concat("no page answers at ", url, " (", httplib::to_string(answer.error()),
                         "); give the URL that a run with --serve has printed")};
-  if (answer->status == kUnavailable) return Error{concat(url, ": ", answer->body)};
+  if (answer->status == kNoState) return Error{concat(url, ": ", answer->body)};
   if (answer->status >= 300)
     return Error{concat(url, " answers with status ", answer->status,
                         "; give the whole URL that the run has printed, with its token")};
