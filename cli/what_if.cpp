@@ -187,7 +187,7 @@ CLI::App* add_what_if(CLI::App& app, WhatIfCommand& command) {
 int what_if(const WhatIfCommand& command) {
   const auto options = options_of(command);
   if (const auto plan = plan_from_file(command.folder + "/plan.json");
-      plan && !kv::table_keys(plan->model).empty())
+      command.import.empty() && plan && !kv::table_keys(plan->model).empty())
     return refuse(Error{concat(command.folder,
                                ": the computations of its loops have no model that "
                                "could be simulated; `leeway blame` names the "

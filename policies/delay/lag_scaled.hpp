@@ -16,7 +16,8 @@ class LagScaled final : public DelayPolicy {
   explicit LagScaled(const plan::LagScaled& spec) : spec_(spec) {}
   std::string_view name() const override { return "lag_scaled"; }
   double step_factor(const UpdateSize& size) const override {
-    const double left = spec_.rounds > 0 ? std::max(0.0, 1 - size.progress / spec_.rounds) : 1;
+    const double before = size.progress - size.weight;
+    const double left = spec_.rounds > 0 ? std::max(0.0, 1 - before / spec_.rounds) : 1;
     return std::pow(std::max(1.0, size.lag), -spec_.power * left);
   }
 
