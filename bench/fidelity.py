@@ -1,11 +1,12 @@
 #!/usr/bin/python3
-"""The accuracy of the simulator's predictions for this machine: the same plans on threads and in a calibrated world, interleaved.
+"""The accuracy of the simulator's predictions for this machine: the same plans on threads and in a calibrated world.
 
 usage: fidelity.py [--rounds 5] [--seconds 4] [--cases ssp3,bsp] [--build build/release] [--write docs/simulator.md]
 
-Each round calibrates with the plan, runs it on threads, and simulates as many iterations without gradients. Compares samples per
-second, pulls that are parked for 100 us or longer, and the share of time that workers wait. A measured run is repeated up to three
-times if other programs used more than a tenth of a core. --write replaces the table of a page, which stands between two comments.
+Each round calibrates with each plan, runs it on threads, and simulates as many iterations without gradients. Compares
+samples per second, pulls that are parked for 100 us or longer, and the share of time that workers wait. A measured run is
+repeated up to three times if other programs used more than a tenth of a core. --write replaces the table of a page, which
+stands between two comments.
 Needs an otherwise idle machine.
 """
 
@@ -22,14 +23,15 @@ import tempfile
 import time
 from pathlib import Path
 
-MLP = ["fashion-mlp", "--workers", "2", "--shards", "2", "--batch", "64"]
+MLP = ["fashion-mlp", "--shards", "2", "--batch", "64"]
+TWO = [*MLP, "--workers", "2"]
 CASES = {
-    "ssp3": ("fashion-mlp, ssp(3), worker 1 takes 4x", [*MLP, "--staleness", "3", "--slow", "1:4x"]),
-    "bsp": ("fashion-mlp, bsp, worker 1 takes 4x", [*MLP, "--staleness", "bsp", "--slow", "1:4x"]),
-    "bursts": ("fashion-mlp, ssp(1), worker 1 takes 4x in bursts", [*MLP, "--staleness", "1", "--slow", "1:4x@20%/20"]),
-    "asp": ("fashion-mlp, asp", [*MLP, "--staleness", "asp"]),
-    "even": ("fashion-mlp, bsp, equal workers", [*MLP, "--staleness", "bsp"]),
-    "four": ("fashion-mlp, ssp(1), 4 workers", [*MLP, "--staleness", "1", "--workers", "4"]),
+    "ssp3": ("fashion-mlp, ssp(3), worker 1 takes 4x", [*TWO, "--staleness", "3", "--slow", "1:4x"]),
+    "bsp": ("fashion-mlp, bsp, worker 1 takes 4x", [*TWO, "--staleness", "bsp", "--slow", "1:4x"]),
+    "bursts": ("fashion-mlp, ssp(1), worker 1 takes 4x in bursts", [*TWO, "--staleness", "1", "--slow", "1:4x@20%/20"]),
+    "asp": ("fashion-mlp, asp", [*TWO, "--staleness", "asp", "--slow", "none"]),
+    "even": ("fashion-mlp, bsp, equal workers", [*TWO, "--staleness", "bsp", "--slow", "none"]),
+    "four": ("fashion-mlp, ssp(1), 4 equal workers", [*MLP, "--workers", "4", "--staleness", "1", "--slow", "none"]),
     "lenet": ("fashion-lenet, ssp(3)", ["fashion-lenet", "--workers", "2", "--staleness", "3"]),
     "gpt": ("char-gpt, bsp", ["char-gpt", "--workers", "2", "--staleness", "bsp"]),
     "pipeline": ("pipeline-gpt, 2 stages", ["pipeline-gpt", "--stages", "2", "--workers", "2"]),
@@ -101,7 +103,7 @@ def measure(binaries, arguments, seconds):
 def compare(binaries, arguments, seconds):
     with tempfile.TemporaryDirectory() as folder:
         world = Path(folder) / "world.toml"
-        run([binaries / arguments[0], *arguments[1:], "--slow", "none", "--calibrate", world])
+        run([binaries / arguments[0], *arguments[1:], "--calibrate", world])
         measured, iterations, disturbed = measure(binaries, arguments, seconds)
         simulated, _ = figures_of(
             binaries, [*arguments, "--world", f"@{world}", "--gradients", "none", "--iterations", str(iterations)])
@@ -160,8 +162,10 @@ def main():
     rows, errors, goals = zip(*(row_of(CASES[case][0], rounds[case]) for case in cases))
     missed = [CASES[case][0] for case, error, goal in zip(cases, errors, goals) if error > goal]
     text = "\n".join([
-        "", "| | samples/s, measured | simulated | parked pulls in 100 iterations | waiting |", "|---|---|---|---|---|", *rows, "",
-        f"{os.cpu_count()} cores of {processor()}, {datetime.date.today()}: medians of {args.rounds} rounds of {args.seconds:g} s.",
+        "", "| | samples/s, measured | simulated | parked pulls in 100 iterations | waiting |", "|---|---|---|---|---|",
+        *rows, "",
+        f"{os.cpu_count()} cores of {processor()}, {datetime.date.today()}: medians of {args.rounds} rounds",
+        f"of {args.seconds:g} s.",
         f"Median error of samples/s {statistics.median(errors):.1%}, largest {max(errors):.1%}. Other programs",
         f"disturbed {disturbed} of {args.rounds * len(cases)} measured runs.",
         "Errors above 10% and above twice the spread: " + ("; ".join(missed) if missed else "none") + ".", ""])

@@ -112,6 +112,7 @@ Status AgentProcess::run(const std::function<bool()>& interrupted) {
     link_meter_.tick();
     send_traces();
   }
+  page_.close();
   return agent_.outcome();
 }
 

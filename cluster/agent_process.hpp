@@ -11,8 +11,8 @@
 #include "actors/cluster/agent.hpp"
 #include "cluster/data_cache.hpp"
 #include "cluster/link_meter.hpp"
-#include "cluster/page_relay.hpp"
 #include "cluster/process.hpp"
+#include "cluster/program_page.hpp"
 #include "core/files.hpp"
 #include "core/log_level.hpp"
 
@@ -46,10 +46,12 @@ class AgentProcess final : private Agent::Site {
   /// "127.0.0.1:4242".
   std::string name() const override;
   /// Serves until `interrupted`, then lets its workers stop. An agent that joined a job ends with
-  /// it. The error gives the reason for which the program refused it.
+  /// it. The error says why the program refused it, or how it was lost.
   Status run(const std::function<bool()>& interrupted);
-  /// For a page of the job that this node serves. It must end before this process.
-  PageRelay& page() { return page_; }
+  /// For the server of a page of this node's job, which must end before this object.
+  ProgramPage& page() { return page_; }
+  /// Whether the program that the agent joined was lost before the end of the job.
+  bool has_lost_program() const { return agent_.has_lost_program(); }
 
  private:
   struct Reserved;
@@ -112,10 +114,10 @@ class AgentProcess final : private Agent::Site {
   DataCache data_cache_;
   Process process_;
   LinkMeter link_meter_{process_, [this] { return agent_.is_busy(); }};
-  PageRelay page_{process_, [this](const node::PageRequest& request) {
-                    if (process_.job()) to_program(request);
-                    return process_.job() != nullptr;
-                  }};
+  ProgramPage page_{process_, [this](const node::PageRequest& request) {
+                      if (process_.job()) to_program(request);
+                      return process_.job() != nullptr;
+                    }};
 };
 
 }  // namespace leeway

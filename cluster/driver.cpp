@@ -16,8 +16,8 @@ namespace leeway {
 namespace {
 
 constexpr Duration kPollTime = milliseconds(20);
-/// For viewers of a node's page to see the end of the run.
-constexpr Duration kPageLimit = seconds(1);
+/// Viewers of a node's page ask several times in this time.
+constexpr Duration kPageTime = milliseconds(400);
 /// For a call of a lost node.
 constexpr Duration kAgainLimit = seconds(2);
 
@@ -135,9 +135,10 @@ void Driver::poll(Duration limit) {
 }
 
 void Driver::finish() {
+  // They see the end of the run.
   const std::int64_t began = steady_ns();
-  const bool has_viewers = page_asked_at_ > 0 && began - page_asked_at_ < kPageLimit.ns;
-  while (has_viewers && !page_shows_end_ && steady_ns() - began < kPageLimit.ns) poll(kPollTime);
+  const bool has_viewers = page_asked_at_ > 0 && began - page_asked_at_ < kPageTime.ns;
+  while (has_viewers && steady_ns() - began < kPageTime.ns) poll(kPollTime);
   coordinator_->finish();
   while (coordinator_->phase() == Coordinator::Phase::ending) poll(kPollTime);
 }
@@ -191,12 +192,12 @@ void Driver::on_messages(NodeIndex node, node::Messages& messages) {
 
 void Driver::on_page_request(PeerId peer, const node::PageRequest& request) {
   node::PageState state{.problem = "the program serves no page; start it with --serve 0"};
-  if (page_) state = page_(request);
-  if (request.stop) return;
+  if (page_) {
+    state = page_(request);
+    page_asked_at_ = steady_ns();
+  }
   state.number = request.number;
   if (!state.json) state.json = Blob::allocate(0);
-  page_asked_at_ = steady_ns();
-  page_shows_end_ = page_shows_end_ || state.ended;
   send(peer, coordinator_->number(), std::move(state));
 }
 

@@ -125,8 +125,7 @@ class Driver final : private Coordinator::Site {
   std::set<NodeIndex> counted_;  // nodes whose effects are
   ActorObservers observers_;
   Page page_;                       // may be empty
-  std::int64_t page_asked_at_ = 0;  // when a node has last asked for it
-  bool page_shows_end_ = false;     // a node has received the end of the run
+  std::int64_t page_asked_at_ = 0;  // when a node has last asked for it; 0: never
   std::unique_ptr<Coordinator> coordinator_;
   Process process_;
 };

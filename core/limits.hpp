@@ -47,6 +47,8 @@ inline constexpr std::uint32_t kMaxOpenPulls = 1026;
 inline constexpr std::uint32_t kMaxSlots = 8;
 /// Inputs that a standby may be behind its primary, which then waits.
 inline constexpr std::uint64_t kMaxInputsBehind = 4096;
+/// Requests of viewers of a node's page that wait for the program.
+inline constexpr std::size_t kMaxPageRequests = 64;
 /// Nested residual layers.
 inline constexpr std::uint32_t kMaxLayerDepth = 8;
 /// Groups of parameters with learning rates of their own.

@@ -32,7 +32,8 @@ Expected<std::string> request(const std::string& url, const std::string& authori
   if (!answer)
     return Error{concat("no page answers at ", url, " (", httplib::to_string(answer.error()),
                         "); give the URL that a run with --serve has printed")};
-  if (answer->status == kNoState) return Error{concat(url, ": ", answer->body)};
+  if (answer->status == kNoState && !answer->body.empty())
+    return Error{concat(url, ": ", answer->body)};
   if (answer->status >= 300)
     return Error{concat(url, " answers with status ", answer->status,
                         "; give the whole URL that the run has printed, with its token")};

@@ -129,7 +129,7 @@ struct Server::Http {
   std::atomic<int> viewers{0};
   std::atomic<bool> predicts{false};
   std::shared_mutex in_use;
-  bool stops = false;
+  std::atomic<bool> stops{false};  // set before in_use is taken, so that no further use begins
 
   void add_routes();
   bool is_allowed(const httplib::Request& request) const;
@@ -138,6 +138,7 @@ struct Server::Http {
   /// Calls use() unless the run has ended.
   template <class Use>
   bool with_source(Use&& use) {
+    if (stops) return false;
     std::shared_lock lock(in_use);
     if (!stops) use();
     return !stops;
@@ -169,25 +170,26 @@ void Server::Http::predict(httplib::Response& response) {
 }
 
 void Server::Http::follow(httplib::Response& response) {
-  // An answer that is no event stream has a reason for the viewer.
-  if (const auto state = source.state(0); !state) {
-    response.status = kUnavailable;
-    return response.set_content(state.error().text, "text/plain");
-  }
   if (viewers.fetch_add(1) >= kMostViewers) {
     --viewers;
     response.status = kUnavailable;
     response.set_content("too many pages follow this run; close one of them\n", "text/plain");
     return;
   }
+  auto first = source.state(0);
+  if (!first) {
+    --viewers;
+    response.status = kUnavailable;
+    return response.set_content(first.error().text, "text/plain");
+  }
   response.set_chunked_content_provider(
       "text/event-stream",
-      [this, since = std::uint64_t{0}, next = std::chrono::steady_clock::now()](
-          std::size_t, httplib::DataSink& sink) mutable {
+      [this, state = std::move(first), since = std::uint64_t{0},
+       next = std::chrono::steady_clock::now()](std::size_t, httplib::DataSink& sink) mutable {
         std::this_thread::sleep_until(next);
         next = std::max(next, std::chrono::steady_clock::now() - source.period) + source.period;
-        Expected<Feed::State> state = Error{""};
-        if (!with_source([&] { state = source.state(since); }) || !state) return false;
+        if (since > 0 && (!with_source([&] { state = source.state(since); }) || !state))
+          return false;
         if (state->revision == since) {
           if (state->has_ended) sink.done();
           return sink.is_writable();
@@ -231,6 +233,7 @@ void Server::Http::add_routes() {
         response.set_content("open the page with the URL that the run has printed\n", "text/plain");
       } else if (!with_source([&] { handle(response); })) {
         response.status = kUnavailable;
+        response.set_content("the run has ended\n", "text/plain");
       }
     };
   };
@@ -243,8 +246,14 @@ void Server::Http::add_routes() {
   server->Get("/events", guarded([this](httplib::Response& response) { follow(response); }));
   server->Get("/predict", guarded([this](httplib::Response& response) { predict(response); }));
   server->Post("/stop", guarded([this](httplib::Response& response) {
-                 if (source.stop) source.stop();
-                 response.status = source.stop ? kNoContent : kForbidden;
+                 if (!source.stop) {
+                   response.status = kForbidden;
+                 } else if (const Status stopped = source.stop(); stopped) {
+                   response.status = kNoContent;
+                 } else {
+                   response.status = kUnavailable;
+                   response.set_content(stopped.error().text, "text/plain");
+                 }
                }));
 }
 
@@ -300,10 +309,8 @@ void Server::finish() {
 }
 
 Server::~Server() {
-  {
-    std::unique_lock lock(http_->in_use);
-    http_->stops = true;
-  }
+  http_->stops = true;
+  { std::unique_lock lock(http_->in_use); }
   http_->server->stop();
 }
 

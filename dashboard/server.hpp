@@ -34,7 +34,7 @@ std::string random_token();
 /// The run that the page shows. The functions are called from several threads.
 struct PageSource {
   std::function<Expected<Feed::State>(std::uint64_t since)> state;
-  std::function<void()> stop;                      // empty: the run cannot be stopped
+  std::function<Status()> stop;                    // empty: the run cannot be stopped
   std::function<Expected<std::string>()> predict;  // JSON; empty: no predictions
   std::chrono::milliseconds period{100};           // between two changes
 };

@@ -53,7 +53,8 @@ struct Plan $Cpp.namespace("leeway")
         "that waits for K workers, and then 20 ms for more)");
   delayPolicy @29 :Training.DelayPolicy $flag("--delay-policy")
     $help("how shards apply pushes that were computed on older weights")
-    $values("plain (like pushes without lag), \"lag_scaled(1)\" (learning rate / lag), \"lag_scaled(1,500)\" (the power falls to 0 within 500 rounds), "
+    $values("plain (like pushes without lag), \"lag_scaled(1)\" (learning rate / lag), "
+        "\"lag_scaled(1,500)\" (the power falls to 0 within 500 rounds), "
         "\"delay_adaptive(0.1)\" (learning rate times lag at most 0.1), gap_aware, "
         "\"delay_compensated(0.04)\", "
         "\"delay_compensated(2,0.95)\" (adaptive, with this decay of the mean square), "

@@ -73,7 +73,11 @@ Status RunOutputs::open_page(const Job& job, const RunOptions& options) {
   constexpr std::chrono::milliseconds kRun(100), kSimulation(33);
   auto page = dashboard::Server::open(
       *serve, {.state = [feed = feed_.get()](std::uint64_t since) { return feed->state(since); },
-               .stop = [this] { stop_requested_ = true; },
+               .stop =
+                   [this] {
+                     stop_requested_ = true;
+                     return Status();
+                   },
                .predict = {},
                .period = job.plan.simulated ? kSimulation : kRun});
   if (!page) return Error{concat("--serve: ", page.error().text)};

@@ -262,7 +262,8 @@ Expected<PreparedRun> prepare(const Plan& plan, const RunOptions& options) {
   const auto model = make_model(plan, *data->train);
   if (!model) return model.error();
   if (!options.quiet)
-    for (const std::string& note : calibration_notes(plan)) say(options, concat("note: ", note));
+    for (const std::string& note : calibration_notes(plan, data->train->sample_shape()))
+      say(options, concat("note: ", note));
   JobOptions job_options{.model = *model};
   if (options.profile) job_options.profile = std::make_shared<Profile>();
   if (options.user_run) {

@@ -37,11 +37,11 @@ struct Row {
 const std::vector<double> kAdamRates = {3e-4, 1e-3, 3e-3, 1e-2, 3e-2};
 const Row kRows[] = {
     {"adamw, beta1 0.9", plan::AdamW{.beta1 = 0.9}, kAdamRates, "above 0.2"},
-    {"predicted, 0.9", plan::AdamW{.beta1 = 0.9}, kAdamRates, "", true},
+    {"adamw 0.9, predicted", plan::AdamW{.beta1 = 0.9}, kAdamRates, "", true},
     {"adamw, beta1 0.95", plan::AdamW{.beta1 = 0.95}, kAdamRates},
-    {"predicted, 0.95", plan::AdamW{.beta1 = 0.95}, kAdamRates, "", true},
+    {"adamw 0.95, predicted", plan::AdamW{.beta1 = 0.95}, kAdamRates, "", true},
     {"adamw, beta1 0.99", plan::AdamW{.beta1 = 0.99}, kAdamRates},
-    {"predicted, 0.99", plan::AdamW{.beta1 = 0.99}, kAdamRates, "", true},
+    {"adamw 0.99, predicted", plan::AdamW{.beta1 = 0.99}, kAdamRates, "", true},
     {"nadam, beta1 0.99", plan::NAdam{.beta1 = 0.99}, kAdamRates},
     {"muon", plan::Muon{}, {1e-3, 3e-3, 1e-2, 3e-2, 1e-1}, "0.012"},
 };
@@ -98,7 +98,7 @@ class Tables {
 
   std::string table() const {
     std::string text = concat("\nFinal test loss, mean (least to most) of ", kSeeds,
-                              " seeds; * is the edge of the rates tried\n\n", cell(19, "optimizer"),
+                              " seeds; * is the edge of the rates tried\n\n", cell(23, "optimizer"),
                               cell(26, std::string(kSynchronous)), cell(26, std::string(kDelayed)),
                               cell(9, "gap"), cell(12, "published"), cell(19, "rates"));
     for (const Row& row : kRows) {
@@ -106,7 +106,7 @@ class Tables {
         return study_.rate_text(name_of(row, schedule), "*");
       };
       const std::string synchronous = row.predicts ? "" : concat(rate_text(kSynchronous), ", ");
-      text += concat('\n', cell(19, row.name),
+      text += concat('\n', cell(23, row.name),
                      cell(26, row.predicts ? "" : text_of(losses(row, kSynchronous))),
                      cell(26, text_of(losses(row, kDelayed))), cell(9, fixed(gap(row), 3)),
                      cell(12, row.published), cell(19, synchronous + rate_text(kDelayed)));
@@ -163,7 +163,8 @@ int main(int argc, char** argv) {
           "and the best of them on three others: 104 simulated runs with real gradients. An\n"
           "interrupted reproduction continues in the same folder (--out). --epochs 0.5 has ten\n"
           "times the tokens.")
-      .decides({"--schedule", "--staleness", "--optimizer", "--lr", "--gradients", "--simulate"})
+      .decides({"--schedule", "--staleness", "--optimizer", "--lr", "--predict-weights",
+                "--gradients", "--simulate"})
       .decides(study::kOfSingleRuns)
       .data(text(32))
       .model(gpt({.layers = 2, .width = 48, .heads = 4}))

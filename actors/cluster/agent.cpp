@@ -327,7 +327,10 @@ void Agent::give_up(const std::string& why) {
 }
 
 void Agent::lose_program(const std::string& why) {
-  if (offered_to_ && !leaving_) outcome_ = Error{why};
+  if (offered_to_ == hosted_->program && !leaving_) {
+    outcome_ = Error{why};
+    has_lost_program_ = true;
+  }
   end_job(why);
 }
 

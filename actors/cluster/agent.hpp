@@ -111,8 +111,10 @@ class Agent {
 
   /// An agent that is to end, or has joined a job that has ended.
   bool finished() const { return finished_; }
-  /// Error: why the program refused the agent.
+  /// Error: why the program refused the agent, or how it was lost.
   const Status& outcome() const { return outcome_; }
+  /// The program that the agent joined was lost before the end of the job.
+  bool has_lost_program() const { return has_lost_program_; }
   /// Whether `peer` is the program of the present job.
   bool is_program(PeerId peer) const { return hosted_ && hosted_->program == peer; }
   bool is_busy() const { return hosted_.has_value(); }
@@ -173,7 +175,7 @@ class Agent {
   /// Whether the connection to the program is lost, and has been neither restored nor given up.
   bool program_in_doubt() const { return hosted_ && !site_.is_connected(hosted_->program); }
   void end_job(const std::string& why);
-  /// Ends the job of a program that has ended or is silent, which is a failure if the agent joined.
+  /// Ends the job of a program that has ended or is silent; a failure if the agent joined it.
   void lose_program(const std::string& why);
   /// Ends the job here, and sends the program the reason.
   void give_up(const std::string& why);
@@ -191,6 +193,7 @@ class Agent {
   bool leaving_ = false;
   std::string last_refusal_;  // as logged
   bool finished_ = false;
+  bool has_lost_program_ = false;
   Status outcome_;
 };
 

@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <iostream>
 #include <utility>
@@ -24,6 +25,7 @@ namespace leeway {
 namespace {
 
 constexpr unsigned kMaxLocalNodes = 64;
+constexpr std::chrono::milliseconds kPagePeriod(100);  // between two changes of a page
 
 struct NodeFlags {
   std::string program;  // prefix of errors
@@ -33,7 +35,7 @@ struct NodeFlags {
   std::optional<std::string> log;
   unsigned count = 0;
   std::optional<std::string> serve;
-  std::string serve_token;
+  std::optional<std::string> serve_token;
   bool json = false, restart = false;
   ClusterFlags links;
 };
@@ -45,13 +47,20 @@ int refuse(const NodeFlags& flags, const std::string& text) {
 
 // ---- node and join ----
 
-/// Serves the page of the agent's job; null without --serve.
-Expected<std::unique_ptr<dashboard::Server>> serve_page(const NodeFlags& flags,
-                                                        const ClusterOptions& links,
-                                                        PageRelay& page) {
-  if (!flags.serve) return std::unique_ptr<dashboard::Server>();
-  const auto options = dashboard::server_options(*flags.serve, flags.serve_token, links.tls);
+/// Of the page that the node serves; nullopt: none.
+Expected<std::optional<dashboard::ServerOptions>> page_options(const NodeFlags& flags,
+                                                               const ClusterOptions& links) {
+  if (flags.serve_token && !flags.serve)
+    return Error{"--serve-token belongs to --serve; give both, or leave it out"};
+  if (!flags.serve) return std::optional<dashboard::ServerOptions>();
+  auto options = dashboard::server_options(*flags.serve, flags.serve_token.value_or(""), links.tls);
   if (!options) return options.error();
+  return std::optional(std::move(*options));
+}
+
+/// Serves the page of the agent's job.
+Expected<std::unique_ptr<dashboard::Server>> serve_page(const dashboard::ServerOptions& options,
+                                                        ProgramPage& page) {
   const auto state = [&page](std::uint64_t since) -> Expected<dashboard::Feed::State> {
     const auto answer = page.state(since);
     if (!answer) return answer.error();
@@ -60,7 +69,10 @@ Expected<std::unique_ptr<dashboard::Server>> serve_page(const NodeFlags& flags,
                                   answer->revision,
                                   answer->ended};
   };
-  return dashboard::Server::open(*options, {.state = state, .stop = [&page] { page.stop(); }});
+  return dashboard::Server::open(options, {.state = state,
+                                           .stop = [&page] { return page.stop(); },
+                                           .predict = {},
+                                           .period = kPagePeriod});
 }
 
 /// An agent; `join`: the program whose job it joins, or empty.
@@ -75,6 +87,8 @@ int run_agent(const NodeFlags& flags, const std::string& join) {
     return refuse(flags, concat("PROGRAM: ", program.error().text));
   const auto wait = parse_wait(flags.wait);
   if (!wait) return refuse(flags, wait.error().text);
+  const auto serve = page_options(flags, *links);
+  if (!serve) return refuse(flags, serve.error().text);
   const InterruptGuard guard;
   NodeLog log(*format);
   log.set_node(flags.listen);
@@ -92,18 +106,24 @@ int run_agent(const NodeFlags& flags, const std::string& join) {
   options.log = [&](LogLevel level, const std::string& line) { log.write(level, line); };
   auto agent = AgentProcess::open(std::move(options));
   if (!agent) return fail(agent.error().text);
-  const auto page = serve_page(flags, *links, (*agent)->page());
-  if (!page) return fail(concat("--serve: ", page.error().text));
+  std::unique_ptr<dashboard::Server> page;
+  if (*serve) {
+    auto served = serve_page(**serve, (*agent)->page());
+    if (!served) return fail(concat("--serve: ", served.error().text));
+    page = std::move(*served);
+  }
   log.set_node((*agent)->name());
   log.write(LogLevel::info, concat("listening on ", (*agent)->name()));
-  if (*page) log.write(LogLevel::info, concat("page: ", (*page)->url()));
+  if (page) log.write(LogLevel::info, concat("page: ", page->url()));
   notify_service_manager(concat("READY=1\nSTATUS=listening on ", (*agent)->name()));
   bool stopping = false;
   const auto ended = (*agent)->run([&] {
     if (guard.interrupted() && !std::exchange(stopping, true)) notify_service_manager("STOPPING=1");
     return stopping;
   });
-  return ended ? 0 : fail(ended.error().text);
+  if (ended) return kExitOk;
+  const int refused = fail(ended.error().text);
+  return (*agent)->has_lost_program() ? kExitFailed : refused;
 }
 
 void add_agent_flags(CLI::App& app, NodeFlags& flags) {
@@ -217,7 +237,8 @@ constexpr NodeProgram kPrograms[] = {
      "Hosts workers and shards of programs that run with --nodes, one program at a time.",
      "0 stopped by Ctrl-C, 2 bad usage or cannot listen.", add_node, run_node},
     {"join", true, "Joins a running program and hosts its missing workers.",
-     "0 the job ended or Ctrl-C, 2 bad usage or refused.", add_join, run_join},
+     "0 the job ended or Ctrl-C, 1 the program is lost, 2 bad usage or refused.", add_join,
+     run_join},
     {"up", false, "Starts node agents on this host, and stops them on Ctrl-C.",
      "0 stopped by Ctrl-C, 1 a node did not start or all ended, 2 bad usage.", add_up, up},
     {"status", false, "Shows a job: its nodes, actors, clocks, waiting workers and connections.",

@@ -122,12 +122,7 @@ Status check_output_flags(const Flags& flags, const Plan& plan) {
 Status check_flags(const Flags& flags, const Plan& plan) {
   if (const Status checked = check_search_flags(flags); !checked) return checked;
   if (flags.fuzz || flags.crash_atlas || flags.calibrate || flags.print_plan) return {};
-  if (const Status checked = check_output_flags(flags, plan); !checked) return checked;
-  if (flags.check_determinism && flags.resume)
-    return Error{"--check-determinism compares whole runs; leave out --resume"};
-  if (flags.check_determinism && !plan.simulated)
-    return Error{"--check-determinism compares simulated runs; add --simulate"};
-  return {};
+  return check_output_flags(flags, plan);
 }
 
 /// Runs the tool that the flags ask for instead of a run. Returns its exit code; nullopt: none.
@@ -172,6 +167,10 @@ Status read_options(const Flags& flags, CommandLine& line) {
   options.trace_messages = flags.trace_messages;
   options.profile = flags.profile;
   options.check_determinism = flags.check_determinism;
+  if (flags.check_determinism && flags.resume)
+    return Error{"--check-determinism compares whole runs; leave out --resume"};
+  if (flags.check_determinism && !line.plan.simulated)
+    return Error{"--check-determinism compares simulated runs; add --simulate"};
   if (!flags.out.empty()) options.folder = flags.out;
   if (flags.no_out) {
     options.folder.clear();

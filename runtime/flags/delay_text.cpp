@@ -54,7 +54,8 @@ Expected<plan::DelayPolicy> parse_delay_policy(const std::string& text) {
   if (!policy) policy = with_arguments(text);
   if (policy) return *policy;
   return Error{concat("--delay-policy: \"", text,
-                      "\" is not known; give plain, lag_scaled(1), delay_adaptive(0.1), gap_aware, "
+                      "\" is not known; give plain, lag_scaled(1), lag_scaled(1,500), "
+                      "delay_adaptive(0.1), gap_aware, "
                       "delay_compensated(0.04), delay_compensated(2,0.95), ordered_momentum, "
                       "delay_threshold(4), fed_buff(4) or fed_async(0.6,0.5)")};
 }

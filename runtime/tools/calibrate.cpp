@@ -340,7 +340,7 @@ Expected<plan::World> measure_world(const Plan& plan, const TrainTest& data,
   const unsigned cores = std::max(1u, std::thread::hardware_concurrency());
   plan::World world;
   say("one core");
-  note_origin(world, plan);
+  note_origin(world, origin_of(plan, data.train->sample_shape()));
   say("one worker");
   const auto single = measure_run(plan_to_measure(plan, 1, kSeconds), data);
   if (!single) return single.error();

@@ -1,6 +1,7 @@
 #include "runtime/tools/calibration_age.hpp"
 
 #include <cmath>
+#include <nlohmann/json.hpp>
 #include <span>
 
 #include "checkpoint/digest.hpp"
@@ -16,15 +17,18 @@ namespace {
 constexpr double kTolerance = 0.25;
 
 /// Of the settings that decide how fast a worker computes.
-std::string digest_of_model(const Plan& plan) {
-  Plan computed;
-  computed.model = plan.model;
-  computed.loss = plan.loss;
-  computed.batch = plan.batch;
-  computed.micro_batches = plan.micro_batches;
-  computed.precision = plan.precision;
-  const std::string text = to_json(computed);
+std::string digest_of_model(const Plan& plan, const Shape& sample) {
+  const auto json = nlohmann::json::parse(to_json(plan));
+  std::string text = concat(sample);
+  for (const char* setting : {"model", "loss", "batch", "micro_batches", "precision"})
+    if (const auto found = json.find(setting); found != json.end()) text += found->dump();
   return checkpoint::digest_of(std::as_bytes(std::span(text)));
+}
+
+/// This kind of machine, without its peak.
+CalibrationOrigin unmeasured(const Plan& plan, const Shape& sample) {
+  const std::string processor = processor_name();
+  return {processor.empty() ? "an unknown processor" : processor, 0, digest_of_model(plan, sample)};
 }
 
 double peak_gigaflops() {
@@ -33,16 +37,17 @@ double peak_gigaflops() {
 
 }  // namespace
 
-void note_origin(plan::World& world, const Plan& plan) {
-  const CalibrationOrigin here = origin_of(plan);
-  world.measured_on = here.processor;
-  world.measured_at = utc_now();
-  world.measured_peak = here.gigaflops;
-  world.measured_model = here.model;
+CalibrationOrigin origin_of(const Plan& plan, const Shape& sample) {
+  CalibrationOrigin origin = unmeasured(plan, sample);
+  origin.gigaflops = peak_gigaflops();
+  return origin;
 }
 
-CalibrationOrigin origin_of(const Plan& plan) {
-  return {processor_name(), peak_gigaflops(), digest_of_model(plan)};
+void note_origin(plan::World& world, const CalibrationOrigin& origin) {
+  world.measured_on = origin.processor;
+  world.measured_at = utc_now();
+  world.measured_peak = origin.gigaflops;
+  world.measured_model = origin.model;
 }
 
 std::vector<std::string> calibration_notes(const plan::World& world,
@@ -66,9 +71,9 @@ std::vector<std::string> calibration_notes(const plan::World& world,
   return notes;
 }
 
-std::vector<std::string> calibration_notes(const Plan& plan) {
+std::vector<std::string> calibration_notes(const Plan& plan, const Shape& sample) {
   if (!plan.simulated || plan.simulated->measured_at.empty()) return {};
-  CalibrationOrigin here{processor_name(), 0, digest_of_model(plan)};
+  CalibrationOrigin here = unmeasured(plan, sample);
   if (here.processor == plan.simulated->measured_on) here.gigaflops = peak_gigaflops();
   return calibration_notes(*plan.simulated, here);
 }

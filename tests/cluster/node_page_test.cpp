@@ -38,6 +38,7 @@ TEST_CASE("a node serves the page of its program, also the end, and its viewers 
   NodesWithPage nodes;
   const TemporaryFolder out;
   CHECK_THAT(state_of(nodes.page).error().text, Contains("no job runs on this node"));
+  CHECK_FALSE(dashboard::request_stop(nodes.page, ""));
   for (const std::string name : {"first", "second"}) {
     Listener run(slow_run(nodes, out / name) + std::vector{"--serve"s, "0"s});
     const std::string own_page = page_of(run);
@@ -48,6 +49,10 @@ TEST_CASE("a node serves the page of its program, also the end, and its viewers 
     CHECK(shown->at("run") == own->at("run"));
     CHECK(shown->at("totals").at("iterations") > 0);
     CHECK(dashboard::request_stop(nodes.page, ""));
+    bool has_end = false;
+    for (auto state = state_of(nodes.page); state; state = state_of(nodes.page))
+      has_end = has_end || !state->at("ended").is_null();
+    CHECK(has_end);
     CHECK(run.process().wait() == 130);
     REQUIRE(nodes.all_free());
     CHECK_THAT(state_of(nodes.page).error().text, Contains("no job runs on this node"));
@@ -64,8 +69,20 @@ TEST_CASE("the page of a node without one of its program says what to do") {
   const auto top = run_program({kBin + "/leeway", "top", nodes.page, "--once"});
   CHECK(top.code == 2);
   CHECK_THAT(top.err, Contains("the program serves no page"));
+  CHECK_FALSE(dashboard::request_stop(nodes.page, ""));
   run.signal(SIGINT);
   run.wait();
+}
+
+TEST_CASE("a node that joins refuses a wrong page before it offers itself") {
+  const auto token =
+      run_program({kBin + "/leeway", "join", "127.0.0.1:1", "--serve-token", "a-long-token"});
+  CHECK(token.code == 2);
+  CHECK_THAT(token.err, Contains("--serve-token belongs to --serve"));
+  const auto address =
+      run_program({kBin + "/leeway", "join", "127.0.0.1:1", "--serve", "nowhere.invalid:80"});
+  CHECK(address.code == 2);
+  CHECK_THAT(address.err, Contains("--serve nowhere.invalid:80"));
 }
 
 }  // namespace leeway::test

@@ -27,7 +27,11 @@ class ServedRun {
       : feed({.name = "<b>tiny</b>", .kind = "threads", .policy = "bsp", .workers = 2, .bound = 0},
              Feed::IfFull::lose) {
     auto opened = Server::open(options, {.state = [this](auto since) { return feed.state(since); },
-                                         .stop = [this] { stopped = true; },
+                                         .stop =
+                                             [this] {
+                                               stopped = true;
+                                               return Status();
+                                             },
                                          .predict = {},
                                          .period = std::chrono::milliseconds(10)});
     REQUIRE(opened);

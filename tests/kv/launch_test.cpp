@@ -242,6 +242,14 @@ TEST_CASE("what launched workers do wrong ends the launch with the reason") {
   CHECK_THAT(alone.out, Contains("start the program with `leeway launch"));
 }
 
+TEST_CASE("the help of launch has the defaults of the program, and only flags that stores have") {
+  const auto help = run_program({kBin + "/leeway", "launch", "--help"});
+  CHECK(help.code == 0);
+  CHECK_THAT(help.out, Contains("Learning rate [as PROGRAM has it]") &&
+                           Contains("hold the parameters [1]") && !Contains("1e+09") &&
+                           !Contains("--predict-weights"));
+}
+
 TEST_CASE("Ctrl-C ends a launch whose workers are not ready, or train") {
   const TemporaryFolder out;
   SECTION("not ready") {

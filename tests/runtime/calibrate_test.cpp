@@ -86,18 +86,21 @@ TEST_CASE("a calibration with another processor, peak or model is reported") {
     CHECK_THAT(notes[0], Contains("a machine with another; this one has this processor"));
   }
   SECTION("another batch") {
-    note_origin(world, plan);
+    const Shape sample{8};
+    note_origin(world, origin_of(plan, sample));
     Plan larger = plan;
     larger.batch = 16;
-    CalibrationOrigin now = origin_of(larger);
+    CalibrationOrigin now = origin_of(larger, sample);
     now.gigaflops = world.measured_peak;
     const auto notes = calibration_notes(world, now);
     REQUIRE(notes.size() == 1);
     CHECK_THAT(notes[0], Contains("another model, batch or precision"));
     larger.batch = plan.batch;
     larger.workers = 7;  // does not matter
-    now.model = origin_of(larger).model;
+    now.model = origin_of(larger, sample).model;
     CHECK(calibration_notes(world, now).empty());
+    now.model = origin_of(plan, Shape{4}).model;
+    CHECK(calibration_notes(world, now).size() == 1);
   }
 }
 

@@ -66,6 +66,7 @@ TEST_CASE("a joined agent ends well if its program leaves right after the end of
   CHECK(node.agent.finished());
   node.agent.gone(kProgram, "closed");
   CHECK(node.agent.outcome());
+  CHECK_FALSE(node.agent.has_lost_program());
 }
 
 TEST_CASE("a joined agent reports a program that is lost before the end of the job") {
@@ -83,6 +84,7 @@ TEST_CASE("a joined agent reports a program that is lost before the end of the j
   }
   CHECK_FALSE(node.agent.is_busy());
   CHECK(node.agent.finished());
+  CHECK(node.agent.has_lost_program());
   REQUIRE_FALSE(node.agent.outcome());
   CHECK_THAT(node.agent.outcome().error().text, Contains(reason));
 }
