@@ -60,7 +60,7 @@ struct World {
   # Set by a calibration. A simulation compares them with this machine and its own plan.
   measuredOn @18 :Text $help("the processor that leeway calibrate measured");
   measuredAt @19 :Text $help("when, in UTC; empty: the world is no calibration");
-  measuredPeak @20 :Float64 $help("GFLOP/s that one core reached in registers");
+  measuredPeak @20 :Float64 $range(Range.notNegative) $help("GFLOP/s that one core reached in registers");
   measuredModel @21 :Text $help("digest of the model, batch and precision");
 
   enum Nodes {
