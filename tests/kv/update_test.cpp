@@ -3,9 +3,11 @@
 #include <catch2/catch.hpp>
 #include <cstdint>
 #include <numeric>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "core/text.hpp"
 #include "kv.hpp"
 
 namespace leeway::kv {
@@ -20,6 +22,11 @@ Result run_or_simulate(const Loop& loop, const Options& options) {
   const bool simulated = GENERATE(false, true);
   CAPTURE(simulated);
   return simulated ? simulate(loop, options) : run(loop, options);
+}
+
+/// For loops on several threads, as checks of Catch are for one: kv::run() throws the error again.
+void expect(float found, float expected) {
+  if (found != expected) throw std::runtime_error(concat(found, " instead of ", expected));
 }
 
 /// Runs the loop on a local store, and on one worker of a run.
@@ -63,11 +70,11 @@ TEST_CASE("in a round, gradients come before the new weights of the last worker"
         else
           store.set("w", {&value, {}});
         store.end_iteration();
-        CHECK(store.get("w")[0] == 20);
+        expect(store.get("w")[0], 20);
         store.push("w", {&one, {}});
         store.end_iteration();
-        CHECK(store.get("w")[0] == 23);
-        CHECK(store.get("only pushed")[0] == 3);
+        expect(store.get("w")[0], 23);
+        expect(store.get("only pushed")[0], 3);
       },
       {.workers = 3, .consistency = plan::Bsp{}});
   CHECK(result.error == "");
