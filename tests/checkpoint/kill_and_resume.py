@@ -242,7 +242,8 @@ class Run:
         moved away keeps the remains of old ones."""
         gathered = self.folder / "gathered"
         shutil.rmtree(gathered, ignore_errors=True)
-        for node in (0, 1):
+        # A node without copies may have the mark of an earlier run, which had no checkpoint.
+        for node in sorted((0, 1), key=lambda node: manifests(self.copies(node))[-1:]):
             if self.copies(node).exists():
                 shutil.copytree(self.copies(node), gathered, dirs_exist_ok=True)
         here, copied = manifests(self.checkpoints), manifests(gathered)
@@ -269,8 +270,8 @@ class Run:
                 raise Failed(f"no checkpoint is complete, but some are listed:\n{done.stdout}")
             return
         lines = [line.split() for line in done.stdout.splitlines()[2:]]
-        listed = [(int(line[0]), line[-1]) for line in lines]
-        if done.returncode != 0 or listed != [(number, "ok") for number in numbers]:
+        listed = [(line[0], line[-1]) for line in lines]
+        if done.returncode != 0 or listed != [(f"{number:06}", "ok") for number in numbers]:
             raise Failed(f"checkpoints {numbers} are not all intact:\n{done.stdout}{done.stderr}")
 
     def has_all(self):
