@@ -20,6 +20,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import textwrap
 import time
 from pathlib import Path
 
@@ -161,14 +162,13 @@ def main():
             print(f"round {number + 1} of {args.rounds}: {case}", file=sys.stderr)
     rows, errors, goals = zip(*(row_of(CASES[case][0], rounds[case]) for case in cases))
     missed = [CASES[case][0] for case, error, goal in zip(cases, errors, goals) if error > goal]
+    summary = (f"{os.cpu_count()} cores of {processor()}, {datetime.date.today()}: medians of {args.rounds} rounds of "
+               f"{args.seconds:g} s; ± is half of the range. Median error of samples/s {statistics.median(errors):.1%}, largest "
+               f"{max(errors):.1%}. Other programs disturbed {disturbed} of {args.rounds * len(cases)} measured runs. Errors "
+               f"above 10% and above twice the spread: {'; '.join(missed) if missed else 'none'}.")
     text = "\n".join([
         "", "| | samples/s, measured | simulated | parked pulls in 100 iterations | waiting |", "|---|---|---|---|---|",
-        *rows, "",
-        f"{os.cpu_count()} cores of {processor()}, {datetime.date.today()}: medians of {args.rounds} rounds",
-        f"of {args.seconds:g} s.",
-        f"Median error of samples/s {statistics.median(errors):.1%}, largest {max(errors):.1%}. Other programs",
-        f"disturbed {disturbed} of {args.rounds * len(cases)} measured runs.",
-        "Errors above 10% and above twice the spread: " + ("; ".join(missed) if missed else "none") + ".", ""])
+        *rows, "", textwrap.fill(summary, 100), ""])
     print(text)
     if args.write:
         write(args.write, text)
