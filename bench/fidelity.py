@@ -168,7 +168,7 @@ def main():
                f"above 10% and above twice the spread: {'; '.join(missed) if missed else 'none'}.")
     text = "\n".join([
         "", "| | samples/s, measured | simulated | parked pulls in 100 iterations | waiting |", "|---|---|---|---|---|",
-        *rows, "", textwrap.fill(summary, 100), ""])
+        *rows, "", textwrap.fill(summary, 98), ""])
     print(text)
     if args.write:
         write(args.write, text)
