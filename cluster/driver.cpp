@@ -135,7 +135,7 @@ void Driver::poll(Duration limit) {
 }
 
 void Driver::finish() {
-  // They see the end of the run.
+  // Meanwhile, the viewers at nodes see the end of the run.
   const std::int64_t began = steady_ns();
   const bool has_viewers = page_asked_at_ > 0 && began - page_asked_at_ < kPageTime.ns;
   while (has_viewers && steady_ns() - began < kPageTime.ns) poll(kPollTime);
