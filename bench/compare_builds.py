@@ -21,6 +21,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from run_result import processor
+
 # name: command below the build folder, pattern of its figure, whether a larger figure is better
 FIGURES = {
     "runtime, 1 worker": ("bench/runtime_bench 1", r"1 worker, a second core free +(\d+)", True),
@@ -57,9 +59,8 @@ def figures_of(build, names):
 
 
 def machine():
-    model = re.search(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text())
     compiler = subprocess.run(["c++", "--version"], capture_output=True, text=True).stdout.splitlines()[0]
-    return {"processor": model[1] if model else platform.machine(), "cores": os.cpu_count(),
+    return {"processor": processor() or platform.machine(), "cores": os.cpu_count(),
             "system": platform.platform(), "compiler": compiler, "date": datetime.date.today().isoformat()}
 
 

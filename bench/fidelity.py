@@ -14,15 +14,15 @@ import argparse
 import datetime
 import json
 import os
-import re
 import resource
 import statistics
-import subprocess
 import sys
 import tempfile
 import textwrap
 import time
 from pathlib import Path
+
+from run_result import output_of, processor
 
 MLP = ["fashion-mlp", "--shards", "2", "--batch", "64"]
 TWO = [*MLP, "--workers", "2"]
@@ -54,18 +54,11 @@ def own_seconds():
     return sum(one.ru_utime + one.ru_stime for one in used)
 
 
-def run(command):
-    done = subprocess.run(command, capture_output=True, text=True)
-    if done.returncode != 0:
-        sys.exit(f"{' '.join(map(str, command))} failed:\n{done.stdout}{done.stderr}")
-    return done.stdout
-
-
 def long_parks(leeway, folder):
     """The pulls that were parked for LONG_NS or longer."""
     parked, count = {}, 0
     events = [json.loads(line) for kind in ("pull_parked", "pull_released")
-              for line in run([leeway, "events", folder, "--kind", kind]).splitlines()]
+              for line in output_of(leeway, "events", folder, "--kind", kind).splitlines()]
     for event in sorted(events, key=lambda event: (event["ns"], event["event"])):
         pull = (event["actor"], event["worker"], event["iteration"])
         if event["event"] == "pull_parked":
@@ -79,8 +72,8 @@ def figures_of(binaries, arguments):
     """The figures of one run, and its iterations."""
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary) / "run"
-        run([binaries / arguments[0], *arguments[1:], "--epochs", "0", "--lr-schedule", "constant", "--evaluate-every", "0",
-             "--checkpoint-every", "none", "--quiet", "--trace", "--out", folder])
+        output_of(binaries / arguments[0], *arguments[1:], "--epochs", "0", "--lr-schedule", "constant",
+                  "--evaluate-every", "0", "--checkpoint-every", "none", "--quiet", "--trace", "--out", folder)
         result = json.loads((folder / "result.json").read_text())
         waits = sum(worker["wait_seconds"] for worker in result["workers"])
         computes = sum(worker["compute_seconds"] for worker in result["workers"])
@@ -104,7 +97,7 @@ def measure(binaries, arguments, seconds):
 def compare(binaries, arguments, seconds):
     with tempfile.TemporaryDirectory() as folder:
         world = Path(folder) / "world.toml"
-        run([binaries / arguments[0], *arguments[1:], "--calibrate", world])
+        output_of(binaries / arguments[0], *arguments[1:], "--calibrate", world)
         measured, iterations, disturbed = measure(binaries, arguments, seconds)
         simulated, _ = figures_of(
             binaries, [*arguments, "--world", f"@{world}", "--gradients", "none", "--iterations", str(iterations)])
@@ -125,11 +118,6 @@ def row_of(name, rounds):
     cells = [name, f"{real[0]:,.0f} ± {spread(rates):.0%}", f"{predicted[0]:,.0f} ({error:+.0%})",
              f"{real[1]:.1f}, {predicted[1]:.1f}", f"{real[2]:.1f}%, {predicted[2]:.1f}%"]
     return f"| {' | '.join(cells)} |", abs(error), max(0.1, 2 * spread(rates))
-
-
-def processor():
-    found = re.search(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text())
-    return found[1] if found else "unknown processor"
 
 
 def write(page, text):
@@ -162,9 +150,9 @@ def main():
             print(f"round {number + 1} of {args.rounds}: {case}", file=sys.stderr)
     rows, errors, goals = zip(*(row_of(CASES[case][0], rounds[case]) for case in cases))
     missed = [CASES[case][0] for case, error, goal in zip(cases, errors, goals) if error > goal]
-    summary = (f"{os.cpu_count()} cores of {processor()}, {datetime.date.today()}: medians of {args.rounds} rounds of "
-               f"{args.seconds:g} s; ± is half of the range. Median error of samples/s {statistics.median(errors):.1%}, largest "
-               f"{max(errors):.1%}. Other programs disturbed {disturbed} of {args.rounds * len(cases)} measured runs. Errors "
+    summary = (f"{os.cpu_count()} cores of {processor() or 'an unknown processor'}, {datetime.date.today()}: "
+               f"medians of {args.rounds} rounds of {args.seconds:g} s; ± is half of the range. Median error of "
+               f"samples/s {statistics.median(errors):.1%}, largest {max(errors):.1%}. Other programs disturbed {disturbed} of {args.rounds * len(cases)} measured runs. Errors "
                f"above 10% and above twice the spread: {'; '.join(missed) if missed else 'none'}.")
     text = "\n".join([
         "", "| | samples/s, measured | simulated | parked pulls in 100 iterations | waiting |", "|---|---|---|---|---|",

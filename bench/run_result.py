@@ -20,13 +20,25 @@ def benchmark_arguments(description):
     return parser.parse_args()
 
 
+def processor():
+    """The model of this machine's processor, or None."""
+    found = re.search(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text())
+    return found[1] if found else None
+
+
+def output_of(*command):
+    """Runs the command and returns its output. Exits if the command fails."""
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode != 0:
+        sys.exit(f"{' '.join(map(str, command))} failed:\n{done.stdout}{done.stderr}")
+    return done.stdout
+
+
 def result_of(*command):
     """Runs the command quietly and returns its result.json. Exits if the command fails."""
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "run"
-        done = subprocess.run([*command, "--out", out, "--quiet"], capture_output=True, text=True)
-        if done.returncode != 0:
-            sys.exit(f"{' '.join(map(str, command))} failed:\n{done.stdout}{done.stderr}")
+        output_of(*command, "--out", out, "--quiet")
         return json.loads((out / "result.json").read_text())
 
 

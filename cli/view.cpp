@@ -15,6 +15,7 @@
 #include "monitoring/event_log.hpp"
 #include "monitoring/format.hpp"
 #include "runtime/flags/option.hpp"
+#include "runtime/flags/page.hpp"
 #include "runtime/interrupt.hpp"
 #include "runtime/tools/recorded_page.hpp"
 
@@ -47,9 +48,7 @@ CLI::App* add_view(CLI::App& app, ViewCommand& command) {
       ->required();
   add_value(*view, "--serve", command.serve, "[HOST:]PORT of the page; 0: any free port")
       ->capture_default_str();
-  add_value(*view, "--serve-token", command.token,
-            "Text that the URL must contain, or auto for a random one; needed outside of the "
-            "loopback interface");
+  add_value(*view, "--serve-token", command.token, kServeTokenHelp);
   return view;
 }
 

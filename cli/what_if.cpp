@@ -75,6 +75,12 @@ Expected<WhatIfOptions> options_of(const WhatIfCommand& command) {
   return options;
 }
 
+/// Whether the folder has a run of a store.
+bool is_of_store(const std::string& folder) {
+  const auto plan = plan_from_file(folder + "/plan.json");
+  return plan && !kv::table_keys(plan->model).empty();
+}
+
 double ratio(const RunTimes& to, const RunTimes& from) {
   return to.samples_per_second / from.samples_per_second;
 }
@@ -186,8 +192,7 @@ CLI::App* add_what_if(CLI::App& app, WhatIfCommand& command) {
 
 int what_if(const WhatIfCommand& command) {
   const auto options = options_of(command);
-  if (const auto plan = plan_from_file(command.folder + "/plan.json");
-      command.import.empty() && plan && !kv::table_keys(plan->model).empty())
+  if (command.import.empty() && is_of_store(command.folder))
     return refuse(Error{concat(command.folder,
                                ": the computations of its loops have no model that "
                                "could be simulated; `leeway blame` names the "

@@ -18,6 +18,7 @@
 #include "runtime/cluster/options.hpp"
 #include "runtime/flags/cluster.hpp"
 #include "runtime/flags/option.hpp"
+#include "runtime/flags/page.hpp"
 #include "runtime/flags/usage.hpp"
 #include "runtime/interrupt.hpp"
 
@@ -50,8 +51,10 @@ int refuse(const NodeFlags& flags, const std::string& text) {
 /// Of the page that the node serves; nullopt: none.
 Expected<std::optional<dashboard::ServerOptions>> page_options(const NodeFlags& flags,
                                                                const ClusterOptions& links) {
-  if (flags.serve_token && !flags.serve)
-    return Error{"--serve-token belongs to --serve; give both, or leave it out"};
+  if (const Status token =
+          check_serve_token(flags.serve.has_value(), flags.serve_token.has_value());
+      !token)
+    return token.error();
   if (!flags.serve) return std::optional<dashboard::ServerOptions>();
   auto options = dashboard::server_options(*flags.serve, flags.serve_token.value_or(""), links.tls);
   if (!options) return options.error();
@@ -133,9 +136,7 @@ void add_agent_flags(CLI::App& app, NodeFlags& flags) {
   add_value(app, "--serve", flags.serve,
             "Serve the page of the job that runs here, if its program serves one, at this port or "
             "HOST:PORT; 0: any free port");
-  add_value(app, "--serve-token", flags.serve_token,
-            "Text that the page's URL must contain, or auto for a random one; needed outside of "
-            "the loopback interface");
+  add_value(app, "--serve-token", flags.serve_token, kServeTokenHelp);
 }
 
 CLI::Option* add_listen(CLI::App& app, NodeFlags& flags) {

@@ -12,6 +12,7 @@
 #include "runtime/flags/command_line.hpp"
 #include "runtime/flags/flags.hpp"
 #include "runtime/flags/option.hpp"
+#include "runtime/flags/page.hpp"
 #include "runtime/flags/plan_file.hpp"
 #include "runtime/flags/usage.hpp"
 #include "runtime/outcome.hpp"
@@ -104,8 +105,10 @@ Status check_output_flags(const Flags& flags, const Plan& plan) {
                                       {"--trace-json", flags.trace_json},
                                       {"--trace-messages", flags.trace_messages}})
       if (given) return Error{concat(name, " writes into the run folder; leave out --no-out")};
-  if (flags.serve_token && !flags.serve)
-    return Error{"--serve-token belongs to --serve; give both, or leave it out"};
+  if (const Status token =
+          check_serve_token(flags.serve.has_value(), flags.serve_token.has_value());
+      !token)
+    return token;
   if (!flags.out.empty() && flags.no_out)
     return Error{"--out and --no-out contradict each other; give one"};
   if (flags.no_out && flags.checkpoint_every && *flags.checkpoint_every != "none" &&

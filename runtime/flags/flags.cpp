@@ -10,6 +10,7 @@
 #include "runtime/flags/delay_text.hpp"
 #include "runtime/flags/optimizer_text.hpp"
 #include "runtime/flags/option.hpp"
+#include "runtime/flags/page.hpp"
 #include "runtime/flags/split_text.hpp"
 #include "runtime/flags/values.hpp"
 #include "sim/world.hpp"
@@ -176,9 +177,7 @@ void add_output_flags(CLI::App& app, Flags& flags) {
   output.add_flag("--no-out", flags.no_out, "Write no run folder");
   output.add("--serve", flags.serve,
              "Serve the page of the run at this port, or HOST:PORT; 0: any free port");
-  output.add("--serve-token", flags.serve_token,
-             "Text that the page's URL must contain, or auto for a random one; needed outside of "
-             "the loopback interface");
+  output.add("--serve-token", flags.serve_token, kServeTokenHelp);
   output.add("--metrics", flags.metrics,
              "Serve metrics for Prometheus at this port, or HOST:PORT; 0: any free port");
   output.add_flag("--tensorboard", flags.tensorboard,

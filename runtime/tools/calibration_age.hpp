@@ -8,7 +8,7 @@
 
 namespace leeway {
 
-/// What a calibration depends on.
+/// A machine and a model, as a calibration records them.
 struct CalibrationOrigin {
   std::string processor;
   double gigaflops = 0;  // peak of one core; 0: not measured

@@ -24,7 +24,7 @@ namespace {
 /// The fewest rounds that a trace is replayed for: under a bound, a simulation needs some to reach
 /// its usual speed.
 constexpr std::size_t kTraceRounds = 50;
-/// Outputs of each layer of the model that stands in for a trace's own.
+/// Outputs of each layer of the model that a trace is replayed with: the trace names none.
 constexpr std::int64_t kTraceWidth = 4;
 
 Expected<RunTimes> measured_times(const std::string& folder) {
