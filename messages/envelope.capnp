@@ -90,5 +90,6 @@ struct Envelope $root(decode = "decode") {
     outdated @62 :Data.Outdated;
     boundMoved @63 :Watch.BoundMoved;
     endGrace @64 :Control.EndGrace;
+    seedSent @65 :Replicas.SeedSent;
   }
 }

@@ -14,6 +14,7 @@
 
 #include "core/files.hpp"
 #include "core/text.hpp"
+#include "messages/blobs.hpp"
 #include "messages/generator/names.hpp"
 #include "messages/trace.capnp.h"
 
@@ -98,9 +99,7 @@ bool passes(const MessageFilter& filter, const schema::MessageRecord::Reader& re
 }  // namespace
 
 ReceivedMessage received(Instant at, Address from, Address to, const Message& message) {
-  std::uint64_t bytes = 0;
-  for (const Blob& blob : message.blobs()) bytes += blob.size();
-  return {at, from, to, message, bytes};
+  return {at, from, to, message, blob_bytes(message)};
 }
 
 MessageLog::MessageLog(std::string path) : path_(std::move(path)) {

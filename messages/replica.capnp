@@ -67,7 +67,7 @@ struct Relay $blobs(all = "blobs") {
 }
 
 struct Relayed {
-  # standby -> primary. The standby has all inputs up to this position.
+  # standby -> primary. The standby has all inputs up to this position; 0: it lacks the seed.
   configuration @0 :UInt64;
   position @1 :UInt64;
 }
@@ -89,6 +89,12 @@ struct Seed $blobs(all = "blobs") {
     token @0 :UInt64;
     delayNs @1 :Int64 $type(Common.duration);  # until it is due, from `now`
   }
+}
+
+struct SeedSent {
+  # primary -> new standby. Follows a Seed on its way, whenever the order to send it is repeated. A
+  # standby without that seed answers with Relayed and position 0, and gets it again.
+  configuration @0 :UInt64;
 }
 
 struct StandbyReady {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "messages/blobs.hpp"
 #include "sim/chance.hpp"
 
 namespace leeway::sim {
@@ -13,9 +14,7 @@ constexpr std::uint64_t kNetworkStream = 0x6e6574;
 }  // namespace
 
 std::size_t bytes_of(const Message& message) {
-  std::size_t bytes = message.header().size_bytes();
-  for (const Blob& blob : message.blobs()) bytes += blob.size();
-  return bytes;
+  return message.header().size_bytes() + blob_bytes(message);
 }
 
 Network::Network(const World& world, std::uint64_t seed)

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/check.hpp"
+#include "messages/blobs.hpp"
 
 namespace leeway::transport {
 
@@ -42,8 +43,7 @@ SendQueue::Sending SendQueue::send(Lane& lane, Packing packing, std::uint64_t co
   lane.waiting.pop_front();
   lane.sent.push_back({parcel, cost});
   ++messages_;
-  bytes_ += parcel.message.header().size_bytes();
-  for (const Blob& blob : parcel.message.blobs()) bytes_ += blob.size();
+  bytes_ += parcel.message.header().size_bytes() + blob_bytes(parcel.message);
   return {std::move(parcel), std::move(packing)};
 }
 

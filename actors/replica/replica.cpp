@@ -21,8 +21,9 @@ constexpr Duration kLongestReadyPause = seconds(10);
 constexpr Duration kPatience = milliseconds(50);
 /// The time for which its messages are then held back, or longer while it computes.
 constexpr Duration kHold = milliseconds(100);
-/// Tensors in relays after a seed. Beyond it, a role waits for its new standby.
-constexpr std::size_t kMostAhead = 64u << 20;
+/// Tensors in relays after a seed: a multiple of those of the seed, and at most this many bytes.
+/// Beyond it, a role waits for its new standby.
+constexpr std::size_t kSeedsAhead = 4, kMostAhead = 64u << 20;
 
 RoleOutbox::Mode mode_of(Replica::Standing standing) {
   switch (standing) {
@@ -66,8 +67,7 @@ void Replica::handle(Fill fill, Call call, Outbox& out) {
     fill(relay);
     kept_.emplace_back(position_, encode({.body = std::move(relay)}));
     out.send(pair_.standby, kept_.back().second);
-    if (seeded_ && in_sync_at_ == 0 && ahead_of_seed(kept_.back().second) > kMostAhead)
-      wait_for_standby();
+    if (seeded_ && in_sync_at_ == 0 && is_far_ahead(kept_.back().second)) wait_for_standby();
   }
   set_gauge();
   call();
@@ -115,6 +115,7 @@ void Replica::on_decoded(Address from, const Message& message, Envelope& envelop
     if (from != pair_.primary) return;
     if (auto* relay = std::get_if<msg::Relay>(&envelope.body)) relayed(*relay, out);
     if (const auto* seed = std::get_if<msg::Seed>(&envelope.body)) plant(*seed, out);
+    if (const auto* sent = std::get_if<msg::SeedSent>(&envelope.body)) check_seed(*sent, out);
     return;
   }
   if (from == pair_.primary) return;  // late relays of the primary before this one
@@ -134,7 +135,6 @@ void Replica::on_timer(TimerToken token, Outbox& out) {
   if (token == kReadyTimer) {
     if (standing_ != Standing::empty) return;
     out.send(kScheduler, encode({.body = msg::StandbyReady{launch_}}));
-    // Ever more rarely, because a repeat also repeats the seed, which may be large.
     const Duration pause = ready_after_;
     ready_after_ = std::min(Duration{2 * pause.ns}, kLongestReadyPause);
     return out.after(pause, kReadyTimer);
@@ -195,6 +195,10 @@ void Replica::send_kept(Outbox& out) const {
 
 void Replica::acknowledged(const msg::Relayed& relayed, Outbox& out) {
   if (relayed.configuration != configuration_ || standing_ == Standing::alone) return;
+  if (relayed.position == 0) {
+    if (standing_ == Standing::seeding) send_kept(out);
+    return;
+  }
   while (!kept_.empty() && kept_.front().first <= relayed.position) kept_.pop_front();
   outbox_.release(std::min(relayed.position, position_));
   set_gauge();
@@ -217,15 +221,20 @@ void Replica::seed_if_quiet(Outbox& out) {
                  .blobs = {state.blobs().begin(), state.blobs().end()}};
   outbox_.save(role_time(out), seed);
   seeded_ = true;
+  seed_bytes_ = blob_bytes(state);
   ahead_of_seed_ = 0;
   kept_.emplace_back(position_, encode({.body = std::move(seed)}));
   out.send(pair_.standby, kept_.back().second);
   stop_holding(out);
 }
 
-std::size_t Replica::ahead_of_seed(const Message& relay) {
-  for (const Blob& blob : relay.blobs()) ahead_of_seed_ += blob.size();
-  return ahead_of_seed_;
+bool Replica::is_far_ahead(const Message& relay) {
+  ahead_of_seed_ += blob_bytes(relay);
+  return ahead_of_seed_ > std::min(kSeedsAhead * seed_bytes_, kMostAhead);
+}
+
+void Replica::ask_for_seed(Outbox& out) const {
+  if (seeded_) out.send(pair_.standby, encode({.body = msg::SeedSent{configuration_}}));
 }
 
 void Replica::wait_for_standby() {
@@ -263,6 +272,14 @@ void Replica::plant(const msg::Seed& seed, Outbox& out) {
   configuration_ = seed.configuration;
   position_ = received_ = seed.position;
   acknowledge(true, out);
+}
+
+void Replica::check_seed(const msg::SeedSent& sent, Outbox& out) {
+  // In order after the seed, so that an empty standby does not get it.
+  if (standing_ == Standing::empty)
+    out.send(pair_.primary, encode({.body = msg::Relayed{sent.configuration, 0}}));
+  else if (sent.configuration == configuration_)
+    acknowledge(true, out);
 }
 
 // ---- as standby ----
@@ -339,7 +356,7 @@ void Replica::obey(const msg::Replicate& order, Outbox& out) {
   if (order.configuration < configuration_) return;
   if (order.configuration == configuration_) {
     if (standing_ != Standing::seeding) return confirm(out);
-    return send_kept(out);
+    return ask_for_seed(out);
   }
   if (!is_primary()) {
     if (standing_ == Standing::empty) return;

@@ -79,8 +79,10 @@ class Replica final : public Role {
   void send_kept(Outbox& out) const;
   /// Sends the state to a new standby if the role has no work under way.
   void seed_if_quiet(Outbox& out);
-  /// Adds a relay to the bytes of tensors since the seed, and returns them.
-  std::size_t ahead_of_seed(const Message& relay);
+  /// Adds a relay to the tensors since the seed. True if they are more than may be on their way.
+  bool is_far_ahead(const Message& relay);
+  /// Asks the standby whether it has the seed, which may take long on its way, or be lost.
+  void ask_for_seed(Outbox& out) const;
   /// From now on, outputs wait until the standby has their inputs.
   void wait_for_standby();
   /// The role may not become quiet by itself: holds its messages for some time.
@@ -98,6 +100,7 @@ class Replica final : public Role {
   bool follow(msg::Relay& relay, Outbox& out);
   void take_over(Outbox& out);
   void plant(const msg::Seed& seed, Outbox& out);
+  void check_seed(const msg::SeedSent& sent, Outbox& out);
 
   void obey(const msg::Replicate& order, Outbox& out);
   Instant role_time(const Outbox& out) const { return out.now() + ahead_.value_or(Duration{}); }
@@ -119,8 +122,8 @@ class Replica final : public Role {
   /// the clocks of two hosts begin at different moments.
   std::optional<Duration> ahead_;
   std::uint64_t acknowledged_ = 0;
-  bool seeded_ = false;  // the seed has been sent
-  std::size_t ahead_of_seed_ = 0;
+  bool seeded_ = false;                             // the seed has been sent
+  std::size_t seed_bytes_ = 0, ahead_of_seed_ = 0;  // of tensors
   std::uint64_t in_sync_at_ = 0;  // the standby is in sync when it has this input; 0: not known
   Duration ready_after_ = milliseconds(200);  // of an empty standby, between its messages
   bool holding_ = false;

@@ -20,7 +20,8 @@ class BucketQueues {
   std::vector<msg::StoredBlock> save() const;
   void restore(const std::vector<msg::StoredBlock>& blocks);
 
-  void enqueue(std::uint32_t bucket, ParameterBucket::Item item) {
+  template <class Alternative>
+  void enqueue(std::uint32_t bucket, Alternative item) {
     buckets_[bucket].parameters->enqueue(std::move(item));
   }
   /// Closes the worker's pulls up to this iteration, without an update. The caller then runs the

@@ -66,7 +66,11 @@ class ParameterBucket {
   };
   using Item = std::variant<Update, Capture, Forget, Fork, Unfork, Collect>;
 
-  void enqueue(Item item) { queue_.push_back(std::move(item)); }
+  /// `item`: one of the alternatives of Item.
+  template <class Alternative>
+  void enqueue(Alternative item) {
+    queue_.emplace_back(std::move(item));
+  }
 
   /// Runs the queue up to the next update. Returns the work of that update, which the caller
   /// computes once and then ends with finish(). Null if the queue is empty or an update is under

@@ -136,6 +136,11 @@ void exchange(Side& primary, Side& standby) {
   deliver(primary, standby);
   acknowledge(primary, standby);
 }
+template <class Body>
+bool is(const Message& message) {
+  const auto envelope = decode(message);
+  return envelope && std::holds_alternative<Body>(envelope->body);
+}
 bool has_confirmed(Side& side, std::uint64_t configuration) {
   bool confirmed = false;
   for (const Message& message : side.take(kScheduler)) {
@@ -325,6 +330,28 @@ TEST_CASE("a new standby gets the state and the inputs after it, and is then in 
   CHECK(standby.role->sum() == 1155);
   standby.order(3, msg::Replicate::Standing::promoted);
   CHECK(standby.timers == std::vector<TimerToken>{TimerToken{1} << 63, 7});
+}
+
+TEST_CASE("a seed on its way is not sent again, a lost one is") {
+  Side primary(Replica::Standing::alone), standby(Replica::Standing::empty, 2);
+  primary.start();
+  primary.order(2, msg::Replicate::Standing::seeding);
+  primary.pull(1);
+  primary.order(2, msg::Replicate::Standing::seeding);  // the standby is still empty
+  auto sent = primary.take(kPair.standby);
+  REQUIRE(sent.size() == 3);
+  CHECK(is<msg::Seed>(sent[0]));
+  CHECK(is<msg::Relay>(sent[1]));
+  CHECK(is<msg::SeedSent>(sent[2]));
+  standby.get(kPair.primary, sent[2]);  // without the others, which are lost
+  acknowledge(primary, standby);
+  CHECK(primary.answers() == Sums{1});  // in doubt, its outputs do not wait
+  exchange(primary, standby);
+  CHECK(has_confirmed(primary, 2));
+  CHECK(standby.role->sum() == 1);
+  standby.get(kPair.primary, sent[2]);  // after the seed, only an acknowledgement
+  acknowledge(primary, standby);
+  CHECK(primary.take(kPair.standby).empty());
 }
 
 TEST_CASE("a primary does not run away from the new standby of a slow connection") {

@@ -281,7 +281,7 @@ TEST_CASE("all properties hold under every policy in a slow world") {
   plan.evaluate_every = 0.3;
   plan.stragglers = {{.worker = 1, .kind = plan::ConstantFactor{5}}};
   plan.faults = {{address_of(WorkerId(2)), std::int64_t{2}, 0, plan::Killed{}}};
-  for (const plan::Consistency policy :
+  for (const plan::Consistency& policy :
        {plan::Consistency(plan::Bsp{}), plan::Consistency(plan::Ssp{2}),
         plan::Consistency(plan::Asp{}), plan::Consistency(plan::Adaptive{1, 4}),
         plan::Consistency(plan::Backup{1})})
