@@ -10,8 +10,8 @@ std::string report(const std::string& property, const std::vector<Address>& acto
                    const std::string& seen, const std::string& before) {
   std::vector<std::string> names;
   for (const Address actor : actors) names.push_back(concat(actor));
-  return concat("violated: ", property, "\n  by:   ", join(names, ", "), "\n  seen: ", seen,
-                before.empty() ? "" : "\n  before:\n", before);
+  return concat("violated: ", property, names.empty() ? "" : "\n  by:   ", join(names, ", "),
+                "\n  seen: ", seen, before.empty() ? "" : "\n  before:\n", before);
 }
 
 }  // namespace
