@@ -1,6 +1,8 @@
 #include "cluster/agent_process.hpp"
 
+#include <chrono>
 #include <ctime>
+#include <exception>
 #include <iterator>
 #include <utility>
 
@@ -64,6 +66,7 @@ AgentProcess::AgentProcess(AgentProcessOptions options)
 
 AgentProcess::~AgentProcess() {
   agent_.close();
+  loads_.clear();
   process_.close();
 }
 
@@ -206,9 +209,6 @@ bool AgentProcess::reserve(PeerId program, std::uint64_t job, const node::Ask& a
   reserved->program = program;
   reserved->number = job;
   reserved->plan = std::move(*plan);
-  reserved->data = data_cache_.find(reserved->plan, ask.data);
-  answer.wants_data = !reserved->data;
-  if (answer.wants_data) reserved->arriving.emplace(ask.data);
   reserved->ask = ask;
   reserved->checkpoints.emplace(reserved->ask, answer.checkpoints, options_.disk);
   reserved->files = std::make_unique<FileExchange>(
@@ -219,6 +219,37 @@ bool AgentProcess::reserve(PeerId program, std::uint64_t job, const node::Ask& a
       });
   reserved_ = std::move(reserved);
   return true;
+}
+
+void AgentProcess::load_data() {
+  const auto post = [this, job = std::weak_ptr(reserved_)](std::optional<TrainTest> data) {
+    process_.post([this, job, data = std::move(data)] {
+      if (!job.expired()) loaded(data);
+    });
+  };
+  if (auto data = data_cache_.find(reserved_->ask.data)) return post(std::move(data));
+  std::erase_if(loads_, [](const std::future<void>& load) {
+    return load.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
+  });
+  loads_.push_back(
+      std::async(std::launch::async, [post, plan = reserved_->plan, mark = reserved_->ask.data] {
+        std::optional<TrainTest> data;
+        try {
+          data = load_marked(plan, mark);
+        } catch (const std::exception&) {  // no memory
+        }
+        post(std::move(data));
+      }));
+}
+
+void AgentProcess::loaded(std::optional<TrainTest> data) {
+  const bool has_data = data.has_value();
+  if (has_data)
+    data_cache_.keep(reserved_->ask.data, *data);
+  else
+    reserved_->arriving.emplace(reserved_->ask.data);
+  reserved_->data = std::move(data);
+  agent_.loaded(has_data);
 }
 
 Expected<std::int64_t> AgentProcess::store(const node::Chunk& chunk, bool& complete) {

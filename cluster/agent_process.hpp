@@ -64,6 +64,8 @@ class AgentProcess final : private Agent::Site {
   void received(PeerId peer, std::uint64_t job, node::Body& body);
   /// Makes the actors' job. Takes as long as a checkpoint takes to load.
   MadeJob make(const Reserved& reserved) const;
+  /// The data of the present job has been loaded, or is not on this machine.
+  void loaded(std::optional<TrainTest> data);
   void set_job(std::shared_ptr<const Job> job);
   void to_program(node::Body body);
   template <class Batch, class Item>
@@ -86,6 +88,7 @@ class AgentProcess final : private Agent::Site {
   bool is_connected(PeerId peer) const override { return process_.mesh().is_connected(peer); }
   bool reserve(PeerId program, std::uint64_t job, const node::Ask& ask,
                node::Answer& answer) override;
+  void load_data() override;
   Expected<std::int64_t> store(const node::Chunk& chunk, bool& complete) override;
   void make_actors() override;
   void link(NodeIndex node, PeerId peer, const std::string& name) override {
@@ -112,6 +115,7 @@ class AgentProcess final : private Agent::Site {
   std::shared_ptr<Reserved> reserved_;  // null: free
   std::optional<PeerId> launcher_;      // to which this process has declared its worker
   DataCache data_cache_;
+  std::vector<std::future<void>> loads_;  // of data, also for jobs that have ended
   Process process_;
   LinkMeter link_meter_{process_, [this] { return agent_.is_busy(); }};
   ProgramPage page_{process_, [this](const node::PageRequest& request) {

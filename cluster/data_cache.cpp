@@ -10,18 +10,20 @@ constexpr std::size_t kMostSets = 2;
 
 }  // namespace
 
-std::optional<TrainTest> DataCache::find(const Plan& plan, const node::DataMark& mark) {
+std::optional<TrainTest> load_marked(const Plan& plan, const node::DataMark& mark) {
+  auto data = load_data(plan.data, plan.seed);
+  // This machine may have no such file, another file, or not know the data set.
+  if (!data || !(mark_of(*data) == mark)) return std::nullopt;
+  return std::move(*data);
+}
+
+std::optional<TrainTest> DataCache::find(const node::DataMark& mark) {
   for (auto it = entries_.begin(); it != entries_.end(); ++it) {
     if (!(it->mark == mark)) continue;
     entries_.splice(entries_.begin(), entries_, it);
     return entries_.front().data;
   }
-  // If this machine has no such file, another file, or does not know the data set, the program
-  // sends the data.
-  auto data = load_data(plan.data, plan.seed);
-  if (!data || !(mark_of(*data) == mark)) return std::nullopt;
-  keep(mark, *data);
-  return std::move(*data);
+  return std::nullopt;
 }
 
 void DataCache::keep(const node::DataMark& mark, TrainTest data) {

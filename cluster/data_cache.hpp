@@ -9,11 +9,12 @@
 
 namespace leeway {
 
+/// The data with that mark, if this machine can load or make it by the plan. May take minutes.
+std::optional<TrainTest> load_marked(const Plan& plan, const node::DataMark& mark);
+
 class DataCache {
  public:
-  /// The data with that mark, if it is cached, or if this machine can load or make it by the plan.
-  std::optional<TrainTest> find(const Plan& plan, const node::DataMark& mark);
-  /// Adds data that the program has sent.
+  std::optional<TrainTest> find(const node::DataMark& mark);
   void keep(const node::DataMark& mark, TrainTest data);
 
  private:

@@ -129,6 +129,10 @@ void Agent::tick() {
   if (!waiting_.empty() && !program_in_doubt())
     for (auto& [peer, asked] : std::exchange(waiting_, {})) on_ask(peer, asked.job, asked.ask);
   if (!hosted_) return;
+  if (hosted_->step == Step::loading && now - hosted_->reported_at > options_.report_loading.ns) {
+    hosted_->reported_at = now;
+    if (!planted(Mutant::loading_not_reported)) to_program(node::Loading{});
+  }
   if (hosted_->leave_by > 0 && now > hosted_->leave_by) {
     if (site_.has_replica()) {
       hosted_->leave_by = now + options_.leave_limit.ns;
@@ -178,22 +182,31 @@ void Agent::on_ask(PeerId peer, std::uint64_t job, node::Ask& ask) {
     warn_of_refusal(concat("refused the job of ", ask.who, ": ", answer.busy));
     return reply(peer, std::move(answer), job);
   }
-  if (site_.reserve(peer, job, ask, answer)) {
-    const Placement placement = placement_of(ask);
-    const NodeIndex self(ask.self);
-    hosted_ = HostedJob{.program = peer,
-                        .number = job,
-                        .who = ask.who,
-                        .self = self,
-                        .names = ask.nodes,
-                        .placement = placement,
-                        .actors = placement.actors_text(self),
-                        .has_data = !answer.wants_data,
-                        .since = site_.time_of_day()};
-  }
-  if (!answer.problems.empty())
+  if (!site_.reserve(peer, job, ask, answer)) {
     warn_of_refusal(concat("cannot take the job of ", ask.who, ": ", join(answer.problems, "; ")));
-  reply(peer, std::move(answer), job);
+    return reply(peer, std::move(answer), job);
+  }
+  const Placement placement = placement_of(ask);
+  const NodeIndex self(ask.self);
+  hosted_ = HostedJob{.program = peer,
+                      .number = job,
+                      .who = ask.who,
+                      .self = self,
+                      .names = ask.nodes,
+                      .placement = placement,
+                      .actors = placement.actors_text(self),
+                      .answer = std::move(answer),
+                      .since = site_.time_of_day(),
+                      .reported_at = site_.now_ns()};
+  site_.load_data();
+}
+
+void Agent::loaded(bool has_data) {
+  if (!hosted_ || hosted_->step != Step::loading) return;
+  hosted_->step = Step::reserved;
+  hosted_->has_data = has_data;
+  hosted_->answer.wants_data = !has_data;
+  to_program(std::move(hosted_->answer));
 }
 
 void Agent::on_order(const node::Body& body) {
@@ -237,7 +250,7 @@ void Agent::on_order(const node::Body& body) {
 }
 
 void Agent::on_chunk(const node::Chunk& chunk) {
-  if (hosted_->has_data) return;
+  if (hosted_->step != Step::reserved || hosted_->has_data) return;
   const auto samples = site_.store(chunk, hosted_->has_data);
   if (!samples) return give_up(samples.error().text);
   if (hosted_->has_data)

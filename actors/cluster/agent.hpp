@@ -35,6 +35,7 @@ struct AgentOptions {
   Duration leave_limit = seconds(10);          // for workers to stop
   Duration offer_limit = seconds(10);          // for an answer of the program to join
   Duration join_again = seconds(1);            // after a node of the job could not be reached
+  Duration report_loading = seconds(1);        // between two signs that the data is being loaded
 };
 
 class Agent {
@@ -61,10 +62,12 @@ class Agent {
     /// False while a connection is lost, whether or not it will be made again.
     virtual bool is_connected(PeerId peer) const = 0;
 
-    /// Checks whether this machine can host its part of a job, and sets the answer. Keeps what the
-    /// job needs if it can.
+    /// Checks whether this machine can host its part of a job, and sets the answer, except whether
+    /// it wants data. Keeps what the job needs if it can.
     virtual bool reserve(PeerId program, std::uint64_t job, const node::Ask& ask,
                          node::Answer& answer) = 0;
+    /// Begins to load the data of the job from this machine; the outcome is an input.
+    virtual void load_data() = 0;
     /// Adds data of the job. Returns the number of samples so far; `complete` if these are all.
     virtual Expected<std::int64_t> store(const node::Chunk& chunk, bool& complete) = 0;
     /// Begins to make the actors; the outcome is an input.
@@ -95,6 +98,8 @@ class Agent {
   void silent(PeerId peer);
   void heard(PeerId peer);
   void gone(PeerId peer, const std::string& reason);
+  /// The data is loaded, or this machine does not have it.
+  void loaded(bool has_data);
   /// The actors are made.
   void made(const Status& outcome);
   /// A fault of the plan starts a worker here again.
@@ -123,7 +128,7 @@ class Agent {
   std::string job_text() const;
 
  private:
-  enum class Step : std::uint8_t { reserved, making, linking, linked, running };
+  enum class Step : std::uint8_t { loading, reserved, making, linking, linked, running };
   /// The job of the program to which the agent belongs.
   struct HostedJob {
     PeerId program;
@@ -133,9 +138,11 @@ class Agent {
     std::vector<std::string> names;  // of the nodes; empty: it is gone
     Placement placement;             // of the request: its actors are those of the job
     std::string actors;
+    node::Answer answer;  // sent when the data is loaded
     bool has_data = false;
     std::string since;
-    Step step = Step::reserved;
+    Step step = Step::loading;
+    std::int64_t reported_at = 0;  // when it was last reported that the data is being loaded
     std::map<NodeIndex, std::pair<PeerId, node::Here>> called;  // before the actors are made
     std::map<NodeIndex, PeerId> calls;  // nodes that were called, and have not answered yet
     std::map<NodeIndex, PeerId> links;

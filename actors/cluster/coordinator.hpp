@@ -173,6 +173,7 @@ class Coordinator {
     bool joins = false;      // after the start
     bool leaves = false;     // before the end
     bool wants_data = false;
+    bool loads = false;                 // it has reported that it loads the data
     std::int64_t sent = 0, stored = 0;  // samples of both data sets
     std::int64_t chunk = 1;             // samples of a chunk
     std::int64_t silent_since = 0;      // 0: it is not
@@ -257,6 +258,7 @@ class Coordinator {
   // Messages.
   void handle(std::size_t index, const node::Body& body);
   void on_stranger(PeerId peer, std::uint64_t job, const node::Body& body);
+  void on_loading(Node& node);
   void on_answer(std::size_t index, const node::Answer& answer);
   void on_pong(std::size_t index, const node::Pong& pong);
   void on_stored(std::size_t index, const node::Stored& stored);

@@ -226,6 +226,7 @@ void Coordinator::ask(std::size_t index) {
   Node& asked = nodes_[index];
   asked.sent = asked.stored = 0;
   asked.pings = 0;
+  asked.loads = false;
   node::Ask ask = ask_;
   ask.self = static_cast<std::uint32_t>(index);
   for (const Node& node : nodes_) ask.nodes.push_back(node.has_left() ? "" : node.name);
@@ -236,6 +237,12 @@ void Coordinator::ask(std::size_t index) {
     ask.workers.push_back((lost.contains(WorkerId(i)) ? kNowhere : placement_.workers[i]).value());
   enter(asked, Step::asked);
   send(asked, std::move(ask));
+}
+
+void Coordinator::on_loading(Node& node) {
+  if (node.step != Step::asked) return;
+  node.since = site_.now_ns();
+  if (!std::exchange(node.loads, true)) site_.say(concat("node ", node.name, " loads the data"));
 }
 
 void Coordinator::on_answer(std::size_t index, const node::Answer& answer) {

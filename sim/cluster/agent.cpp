@@ -13,7 +13,7 @@ AgentOptions options_of(const ClusterParts& parts, const std::string& join) {
   AgentOptions options;
   options.join = join;
   for (Duration* const limit : {&options.join_wait, &options.program_silence, &options.leave_limit,
-                                &options.offer_limit, &options.join_again})
+                                &options.offer_limit, &options.join_again, &options.report_loading})
     *limit = parts.limit(limit->seconds());
   return options;
 }
@@ -75,9 +75,23 @@ bool SimulatedAgent::reserve(PeerId program, std::uint64_t job, const node::Ask&
   reserved_at_.push_back(parts_.timeline.now());
   answer.version = ask.version;
   answer.cores = parts_.world.cores;
-  answer.wants_data = parts_.random.one_in(3);
   reserved_ = std::make_shared<Reserved>(Reserved{program, job, ask});
   return true;
+}
+
+void SimulatedAgent::load_data() {
+  // Before the start, sometimes for longer than a program waits for an answer.
+  constexpr double kLongest = 60, kLongestOfJoining = 5;
+  const bool is_slow = parts_.random.one_in(4);
+  const Duration most = is_slow ? parts_.limit(parts_.has_begun ? kLongestOfJoining : kLongest)
+                                : scaled(parts_.world.latency, 20);
+  parts_.timeline.after(
+      scaled(most, parts_.random.uniform()),
+      [this, has_data = !parts_.random.one_in(3), job = std::weak_ptr(reserved_)] {
+        enter([this, has_data, job] {
+          if (!job.expired()) agent_.loaded(has_data);
+        });
+      });
 }
 
 Expected<std::int64_t> SimulatedAgent::store(const node::Chunk& chunk, bool& complete) {

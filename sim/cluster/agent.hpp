@@ -61,6 +61,7 @@ class SimulatedAgent final : public SimulatedProcess, private Agent::Site {
   bool is_connected(PeerId peer) const override { return parts_.network.is_connected(peer); }
   bool reserve(PeerId program, std::uint64_t job, const node::Ask& ask,
                node::Answer& answer) override;
+  void load_data() override;
   Expected<std::int64_t> store(const node::Chunk& chunk, bool& complete) override;
   void make_actors() override;
   void link(NodeIndex node, PeerId peer, const std::string& name) override;

@@ -140,6 +140,7 @@ void SimulatedProgram::unlink(NodeIndex index, const std::string& reason) {
 
 void SimulatedProgram::begin() {
   part()->start();
+  parts_.has_begun = true;
   parts_.on_begin();
 }
 

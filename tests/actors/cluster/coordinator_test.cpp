@@ -69,6 +69,28 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("a node that loads the data has more time to answer") {
+  CoordinatedProgram program(four_workers(), 2, kShardsOnOne);
+  program.prepare();
+  for (const std::uint32_t node : {1, 2}) program.coordinator.called(NodeIndex(node), PeerId(node));
+  program.answer(1);
+  for (int i = 0; i < 5; ++i) {
+    program.receive(2, node::Loading{});
+    program.pass(seconds(19));
+  }
+  CHECK(program.log == "node node2:4242 loads the data\n");
+  SECTION("it answers") {
+    program.answer(2);
+    CHECK(program.coordinator.phase() == Coordinator::Phase::ready);
+  }
+  SECTION("it reports no more") {
+    program.pass(seconds(2));
+    CHECK(program.coordinator.phase() == Coordinator::Phase::failed);
+    CHECK_THAT(program.coordinator.problems().error().text,
+               Contains("node2:4242: has not sent an answer within 20 s"));
+  }
+}
+
 TEST_CASE("offers are refused when the job ends") {
   CoordinatedProgram program(four_workers(), 2, kShardsOnOne);
   program.run();

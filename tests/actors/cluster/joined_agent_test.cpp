@@ -1,5 +1,7 @@
-// An agent that has joined a program, and the end of that program's job.
+// An agent that has joined a program: its answer, and the end of that program's job.
 #include <catch2/catch.hpp>
+#include <utility>
+#include <vector>
 
 #include "actors/cluster/agent.hpp"
 
@@ -11,25 +13,37 @@ using Catch::Contains;
 constexpr PeerId kProgram{1};
 constexpr std::uint64_t kJob = 7;
 
-/// A process that accepts every job, and sends nothing.
+/// A process that accepts every job.
 class JoinedNode final : private Agent::Site {
  public:
-  /// An agent that runs its part of the program's job.
+  /// An agent that is asked for its part of the program's job.
   JoinedNode() : agent({.join = "the program"}, *this) {
     agent.called_program(kProgram);
     node::Ask ask;
     ask.self = 1;
     ask.nodes = {"the program", "the node"};
     receive(ask);
+    REQUIRE(agent.is_busy());
+  }
+  /// It runs its part.
+  void run() {
+    agent.loaded(true);
     receive(node::Start{});
     agent.made({});
     receive(node::Begin{});
-    REQUIRE(agent.is_busy());
   }
 
   void receive(node::Body body) { agent.received(kProgram, kJob, body); }
+  template <class T>
+  std::vector<T> take() {
+    std::vector<T> taken;
+    for (const auto& body : std::exchange(sent_, {}))
+      if (const auto* one = std::get_if<T>(&body)) taken.push_back(*one);
+    return taken;
+  }
 
   std::int64_t now = 1;
+  bool is_making = false;
 
  private:
   std::int64_t now_ns() const override { return now; }
@@ -39,12 +53,13 @@ class JoinedNode final : private Agent::Site {
   void warn(const std::string&) override {}
   void call(NodeIndex, const std::string&) override {}
   void call_program() override {}
-  void send(PeerId, std::uint64_t, node::Body) override {}
+  void send(PeerId, std::uint64_t, node::Body body) override { sent_.push_back(std::move(body)); }
   void leave(PeerId) override {}
   bool is_connected(PeerId) const override { return true; }
   bool reserve(PeerId, std::uint64_t, const node::Ask&, node::Answer&) override { return true; }
+  void load_data() override {}
   Expected<std::int64_t> store(const node::Chunk&, bool&) override { return Error{"no data"}; }
-  void make_actors() override {}
+  void make_actors() override { is_making = true; }
   void link(NodeIndex, PeerId, const std::string&) override {}
   void begin() override {}
   void launch(Address, std::uint32_t) override {}
@@ -54,14 +69,48 @@ class JoinedNode final : private Agent::Site {
   bool has_replica() const override { return false; }
   void end_job(const std::string&) override {}
 
+  std::vector<node::Body> sent_;
+
  public:
   Agent agent;
 };
 
 }  // namespace
 
+TEST_CASE("an agent answers when its data is loaded, and reports every second that it loads") {
+  JoinedNode node;
+  CHECK(node.take<node::Answer>().empty());
+  for (int i = 0; i < 3; ++i) {
+    node.now += seconds(1).ns + 1;
+    node.agent.tick();
+    CHECK(node.take<node::Loading>().size() == 1);
+    node.agent.tick();
+    CHECK(node.take<node::Loading>().empty());
+  }
+  node.receive(node::Chunk{});
+  node.receive(node::Start{});  // too early
+  CHECK_FALSE(node.is_making);
+  const bool has_data = GENERATE(true, false);
+  node.agent.loaded(has_data);
+  const auto answers = node.take<node::Answer>();
+  REQUIRE(answers.size() == 1);
+  CHECK(answers[0].wants_data == !has_data);
+  node.receive(node::Start{});
+  CHECK(node.is_making == has_data);
+}
+
+TEST_CASE("an agent whose job ends while it loads the data is free, and ignores the data") {
+  JoinedNode node;
+  node.receive(node::End{"interrupted"});
+  CHECK_FALSE(node.agent.is_busy());
+  CHECK(node.take<node::Done>().size() == 1);
+  node.agent.loaded(true);
+  CHECK(node.take<node::Answer>().empty());
+}
+
 TEST_CASE("a joined agent ends well if its program leaves right after the end of the job") {
   JoinedNode node;
+  node.run();
   node.receive(node::End{"the run has ended"});
   CHECK(node.agent.finished());
   node.agent.gone(kProgram, "closed");
@@ -71,6 +120,7 @@ TEST_CASE("a joined agent ends well if its program leaves right after the end of
 
 TEST_CASE("a joined agent reports a program that is lost before the end of the job") {
   JoinedNode node;
+  node.run();
   std::string reason;
   SECTION("its process ends") {
     node.agent.gone(kProgram, "connection reset");
