@@ -85,7 +85,9 @@ void local_steps(Plan& plan) {
 void split_data(Plan& plan) {
   Rng rng = Rng::stream(plan.seed, kSplitStream);
   if (plan.split_data == plan::SplitData{} && rng.one_in(5)) plan.split_data = plan::IidSplit{};
-  if (!std::holds_alternative<plan::Bsp>(plan.consistency))
+  // Rounds of a few workers diverge if these make different numbers of local steps.
+  const bool differ = has_local_steps(plan) && plan.balance == plan::Balance::by_speed;
+  if (!std::holds_alternative<plan::Bsp>(plan.consistency) || differ)
     plan.participation = 1;
   else if (rng.one_in(4))
     plan.participation = uniform(rng, 0.1, 1);
