@@ -1,6 +1,6 @@
 #include "cluster/agent_process.hpp"
 
-#include <chrono>
+#include <algorithm>
 #include <ctime>
 #include <exception>
 #include <iterator>
@@ -66,8 +66,9 @@ AgentProcess::AgentProcess(AgentProcessOptions options)
 
 AgentProcess::~AgentProcess() {
   agent_.close();
-  loads_.clear();
   process_.close();
+  if (!loads_.empty()) warn("waits until the data is read; press Ctrl-C again to end at once");
+  loads_.clear();
 }
 
 std::string AgentProcess::name() const {
@@ -222,32 +223,36 @@ bool AgentProcess::reserve(PeerId program, std::uint64_t job, const node::Ask& a
 }
 
 void AgentProcess::load_data() {
-  const auto post = [this, job = std::weak_ptr(reserved_)](std::optional<TrainTest> data) {
-    process_.post([this, job, data = std::move(data)] {
-      if (!job.expired()) loaded(data);
-    });
+  const node::DataMark& mark = reserved_->ask.data;
+  const auto post = [this, job = reserved_->number, mark](std::optional<TrainTest> data) {
+    process_.post([this, job, mark, data = std::move(data)] { loaded(job, mark, data); });
   };
-  if (auto data = data_cache_.find(reserved_->ask.data)) return post(std::move(data));
-  std::erase_if(loads_, [](const std::future<void>& load) {
-    return load.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
+  if (auto data = data_cache_.find(mark)) return post(std::move(data));
+  // An earlier job may have begun to load the same data.
+  if (std::ranges::any_of(loads_, [&](const auto& load) { return load.second.mark == mark; }))
+    return;
+  auto end = std::async(std::launch::async, [post, plan = reserved_->plan, mark] {
+    std::optional<TrainTest> data;
+    try {
+      data = load_matching(plan, mark);
+    } catch (const std::exception&) {  // no memory: as if the file were missing
+    }
+    post(std::move(data));
   });
-  loads_.push_back(
-      std::async(std::launch::async, [post, plan = reserved_->plan, mark = reserved_->ask.data] {
-        std::optional<TrainTest> data;
-        try {
-          data = load_marked(plan, mark);
-        } catch (const std::exception&) {  // no memory
-        }
-        post(std::move(data));
-      }));
+  loads_[reserved_->number] = {mark, std::move(end)};
 }
 
-void AgentProcess::loaded(std::optional<TrainTest> data) {
+void AgentProcess::loaded(std::uint64_t job, const node::DataMark& mark,
+                          std::optional<TrainTest> data) {
+  loads_.erase(job);
+  if (data) data_cache_.keep(mark, *data);
+  const bool is_awaited = reserved_ && reserved_->ask.data == mark && !reserved_->data &&
+                          !reserved_->arriving && !reserved_->making.valid();
+  if (!is_awaited) return;
+  // Another job may have named another file.
+  if (!data && reserved_->number != job) return load_data();
+  if (!data) reserved_->arriving.emplace(mark);
   const bool has_data = data.has_value();
-  if (has_data)
-    data_cache_.keep(reserved_->ask.data, *data);
-  else
-    reserved_->arriving.emplace(reserved_->ask.data);
   reserved_->data = std::move(data);
   agent_.loaded(has_data);
 }

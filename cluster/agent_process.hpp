@@ -3,6 +3,7 @@
 // carries out what its Agent decides.
 #include <functional>
 #include <future>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -64,8 +65,8 @@ class AgentProcess final : private Agent::Site {
   void received(PeerId peer, std::uint64_t job, node::Body& body);
   /// Makes the actors' job. Takes as long as a checkpoint takes to load.
   MadeJob make(const Reserved& reserved) const;
-  /// The data of the present job has been loaded, or is not on this machine.
-  void loaded(std::optional<TrainTest> data);
+  /// A load of data has ended, perhaps for a job that has ended meanwhile.
+  void loaded(std::uint64_t job, const node::DataMark& mark, std::optional<TrainTest> data);
   void set_job(std::shared_ptr<const Job> job);
   void to_program(node::Body body);
   template <class Batch, class Item>
@@ -115,7 +116,11 @@ class AgentProcess final : private Agent::Site {
   std::shared_ptr<Reserved> reserved_;  // null: free
   std::optional<PeerId> launcher_;      // to which this process has declared its worker
   DataCache data_cache_;
-  std::vector<std::future<void>> loads_;  // of data, also for jobs that have ended
+  struct Load {
+    node::DataMark mark;
+    std::future<void> end;
+  };
+  std::map<std::uint64_t, Load> loads_;  // of data, by job; also of jobs that have ended
   Process process_;
   LinkMeter link_meter_{process_, [this] { return agent_.is_busy(); }};
   ProgramPage page_{process_, [this](const node::PageRequest& request) {

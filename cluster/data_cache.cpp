@@ -10,7 +10,7 @@ constexpr std::size_t kMostSets = 2;
 
 }  // namespace
 
-std::optional<TrainTest> load_marked(const Plan& plan, const node::DataMark& mark) {
+std::optional<TrainTest> load_matching(const Plan& plan, const node::DataMark& mark) {
   auto data = load_data(plan.data, plan.seed);
   // This machine may have no such file, another file, or not know the data set.
   if (!data || !(mark_of(*data) == mark)) return std::nullopt;
@@ -27,6 +27,7 @@ std::optional<TrainTest> DataCache::find(const node::DataMark& mark) {
 }
 
 void DataCache::keep(const node::DataMark& mark, TrainTest data) {
+  entries_.remove_if([&](const Entry& entry) { return entry.mark == mark; });
   entries_.push_front({mark, std::move(data)});
   if (entries_.size() > kMostSets) entries_.pop_back();
 }

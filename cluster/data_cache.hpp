@@ -10,7 +10,7 @@
 namespace leeway {
 
 /// The data with that mark, if this machine can load or make it by the plan. May take minutes.
-std::optional<TrainTest> load_marked(const Plan& plan, const node::DataMark& mark);
+std::optional<TrainTest> load_matching(const Plan& plan, const node::DataMark& mark);
 
 class DataCache {
  public:

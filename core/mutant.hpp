@@ -87,7 +87,7 @@ enum class Mutant : std::uint8_t {
   launch_not_announced,       // other nodes do not learn on which node a worker is launched
   loss_of_node_not_reported,  // actors do not learn that a node is gone
   link_loss_not_reported,     // agents do not report lost connections to the coordinator
-  loading_not_reported,       // an agent that loads data for long looks as if it did not answer
+  loading_not_reported,       // an agent does not report that it loads the data
   cut_off_not_resumed,        // workers that an outage has ended do not begin again
   offer_forgotten,            // a node that waits for a worker is not answered
   lost_node_not_called,       // a lost node that runs again does not take part again

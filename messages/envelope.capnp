@@ -91,5 +91,6 @@ struct Envelope $root(decode = "decode") {
     boundMoved @63 :Watch.BoundMoved;
     endGrace @64 :Control.EndGrace;
     seedSent @65 :Replicas.SeedSent;
+    seedMissing @66 :Replicas.SeedMissing;
   }
 }

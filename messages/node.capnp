@@ -75,7 +75,7 @@ struct NodeEnvelope $Cpp.namespace("leeway") $root(decode = "decode_node") {
     declare @40 :Declare;
     pageRequest @41 :PageRequest;
     pageState @42 :PageState;
-    loading @43 :Void;
+    loadingData @43 :Void;
     # agent -> program. The node loads the data of the job, and answers after that. Repeated.
   }
 }

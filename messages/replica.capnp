@@ -67,7 +67,7 @@ struct Relay $blobs(all = "blobs") {
 }
 
 struct Relayed {
-  # standby -> primary. The standby has all inputs up to this position; 0: it lacks the seed.
+  # standby -> primary. The standby has all inputs up to this position.
   configuration @0 :UInt64;
   position @1 :UInt64;
 }
@@ -84,6 +84,7 @@ struct Seed $blobs(all = "blobs") {
   watched @6 :List(Common.Actor) $limit("kMaxActors");
   state @7 :Data $type(name = "Message");
   now @8 :Int64 $count;  # the role's time, in ns
+  launch @9 :UInt32;  # of the standby; a later one has its own seed
 
   struct Timer {
     token @0 :UInt64;
@@ -92,9 +93,17 @@ struct Seed $blobs(all = "blobs") {
 }
 
 struct SeedSent {
-  # primary -> new standby. Follows a Seed on its way, whenever the order to send it is repeated. A
-  # standby without that seed answers with Relayed and position 0, and gets it again.
+  # primary -> new standby. The primary sends it after a Seed, each time the scheduler repeats its
+  # order. A standby without that seed answers with SeedMissing.
   configuration @0 :UInt64;
+  launch @1 :UInt32;  # of the standby
+  sending @2 :UInt64;  # counts the sendings of this seed, from 1
+}
+
+struct SeedMissing {
+  # new standby -> primary. The seed is lost. The primary sends it again, and all later relays.
+  configuration @0 :UInt64;
+  sending @1 :UInt64;
 }
 
 struct StandbyReady {
@@ -107,6 +116,7 @@ struct Replicate {
   # scheduler -> primary or standby. The replicas from now on. Answered with Replicating.
   configuration @0 :UInt64;  # counts the orders for this role, from 2
   standing @1 :Standing;
+  launch @2 :UInt32;  # of the standby that the primary seeds
 
   enum Standing {
     alone @0;     # the primary has lost its standby

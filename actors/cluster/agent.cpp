@@ -131,7 +131,7 @@ void Agent::tick() {
   if (!hosted_) return;
   if (hosted_->step == Step::loading && now - hosted_->reported_at > options_.report_loading.ns) {
     hosted_->reported_at = now;
-    if (!planted(Mutant::loading_not_reported)) to_program(node::Loading{});
+    if (!planted(Mutant::loading_not_reported)) to_program(node::LoadingData{});
   }
   if (hosted_->leave_by > 0 && now > hosted_->leave_by) {
     if (site_.has_replica()) {
@@ -175,7 +175,7 @@ void Agent::on_ask(PeerId peer, std::uint64_t job, node::Ask& ask) {
   if (leaving_) {
     answer.busy = "it is shutting down";
   } else if (hosted_) {
-    if (is_program(peer) && hosted_->number == job) return;  // its first request is answered
+    if (is_program(peer) && hosted_->number == job) return;  // answered when the data is loaded
     answer.busy = concat("it has been hosting ", hosted_->text(), " since ", hosted_->since);
   }
   if (!answer.busy.empty()) {

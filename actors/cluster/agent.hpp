@@ -1,7 +1,8 @@
 #pragma once
 // Agent: the role of a node's process, which hosts actors of one job after another.
 //
-//   free -- Ask --> reserved -- Start --> making --> linking --> linked -- Begin --> running
+//   free -- Ask --> loading --> reserved -- Start --> making --> linking --> linked
+//   linked -- Begin --> running
 //   any but free -- End, or its program is gone or silent for too long --> free
 //
 // It belongs to one program at a time. Its answer to another program names the owner and the time

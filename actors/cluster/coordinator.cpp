@@ -161,7 +161,7 @@ std::vector<std::string> Coordinator::names() const {
 void Coordinator::handle(std::size_t index, const node::Body& body) {
   Node& node = nodes_[index];
   if (const auto* answer = std::get_if<node::Answer>(&body)) return on_answer(index, *answer);
-  if (std::holds_alternative<node::Loading>(body)) return on_loading(node);
+  if (std::holds_alternative<node::LoadingData>(body)) return on_loading(node);
   if (const auto* pong = std::get_if<node::Pong>(&body)) return on_pong(index, *pong);
   if (const auto* stored = std::get_if<node::Stored>(&body)) return on_stored(index, *stored);
   if (std::holds_alternative<node::Linked>(body)) return on_linked(index);

@@ -37,7 +37,7 @@ struct CoordinatorOptions {
   std::string who;                         // name of the program, for people
   std::string arithmetic;                  // of this program's machine; see node::Answer
   bool measure_clocks = false;             // of the nodes
-  Duration answer_limit = seconds(20);     // for an answer of a node; it may load data first
+  Duration answer_limit = seconds(20);     // for an answer, or a sign that the node loads data
   Duration end_limit = seconds(10);        // for the end of a node's actors
   Duration silent_end_limit = seconds(2);  // the same, for a silent node
   Duration silence = seconds(2);           // after which a node counts as silent
@@ -173,7 +173,7 @@ class Coordinator {
     bool joins = false;      // after the start
     bool leaves = false;     // before the end
     bool wants_data = false;
-    bool loads = false;                 // it has reported that it loads the data
+    std::int64_t asked_at = 0, loading_shown_at = 0;
     std::int64_t sent = 0, stored = 0;  // samples of both data sets
     std::int64_t chunk = 1;             // samples of a chunk
     std::int64_t silent_since = 0;      // 0: it is not
@@ -305,6 +305,8 @@ class Coordinator {
   bool lacks_standby() const;
   /// Whether a lost node is to be called.
   bool is_wanted(const Node& node) const;
+  /// Whether the node joins, and loads the data for so long that others may take its place.
+  bool is_slow(const Node& node) const;
   bool is_any_joining() const;
   /// Whether both replicas of the shard are on one node, and in sync.
   bool shares_node(ShardId shard) const;

@@ -18,7 +18,7 @@ std::set<WorkerId> Coordinator::missing() const {
     if (node == kNowhere || nodes_[node.value()].has_left()) workers.insert(WorkerId(i));
   }
   for (const Node& node : nodes_)
-    if (!node.has_left())
+    if (!node.has_left() && !is_slow(node))
       for (const WorkerId worker : node.takes) workers.erase(worker);
   return workers;
 }

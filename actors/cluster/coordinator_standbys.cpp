@@ -150,8 +150,8 @@ std::optional<NodeIndex> Coordinator::node_for_standby_of(ShardId shard) const {
 }
 
 bool Coordinator::is_any_joining() const {
-  return std::ranges::any_of(nodes_, [](const Node& node) {
-    return node.joins && node.takes_part() && node.step < Step::running;
+  return std::ranges::any_of(nodes_, [this](const Node& node) {
+    return node.joins && node.takes_part() && node.step < Step::running && !is_slow(node);
   });
 }
 

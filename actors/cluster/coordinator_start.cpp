@@ -16,7 +16,7 @@ constexpr int kPings = 5;
 /// Chunks of data in flight to one node.
 constexpr std::int64_t kChunksAhead = 8;
 /// Between two progress lines.
-constexpr Duration kShowEvery = seconds(2);
+constexpr Duration kShowEvery = seconds(2), kShowLoadingEvery = seconds(10);
 
 }  // namespace
 
@@ -226,7 +226,7 @@ void Coordinator::ask(std::size_t index) {
   Node& asked = nodes_[index];
   asked.sent = asked.stored = 0;
   asked.pings = 0;
-  asked.loads = false;
+  asked.asked_at = asked.loading_shown_at = site_.now_ns();
   node::Ask ask = ask_;
   ask.self = static_cast<std::uint32_t>(index);
   for (const Node& node : nodes_) ask.nodes.push_back(node.has_left() ? "" : node.name);
@@ -241,8 +241,18 @@ void Coordinator::ask(std::size_t index) {
 
 void Coordinator::on_loading(Node& node) {
   if (node.step != Step::asked) return;
-  node.since = site_.now_ns();
-  if (!std::exchange(node.loads, true)) site_.say(concat("node ", node.name, " loads the data"));
+  const std::int64_t now = node.since = site_.now_ns();
+  const bool is_first = node.loading_shown_at == node.asked_at;
+  if (!is_first && now - node.loading_shown_at < kShowLoadingEvery.ns) return;
+  node.loading_shown_at = now;
+  if (is_first) return site_.say(concat("node ", node.name, " loads the data"));
+  site_.say(concat("node ", node.name, " still loads the data, after ",
+                   (now - node.asked_at) / seconds(1).ns, " s"));
+}
+
+bool Coordinator::is_slow(const Node& node) const {
+  return node.joins && node.step == Step::asked &&
+         site_.now_ns() - node.asked_at > options_.answer_limit.ns;
 }
 
 void Coordinator::on_answer(std::size_t index, const node::Answer& answer) {
@@ -263,6 +273,7 @@ void Coordinator::on_answer(std::size_t index, const node::Answer& answer) {
                       answer.gpus > 0 ? concat(", GPUs: ", answer.gpus) : std::string());
   node.arithmetic = answer.arithmetic;
   node.wants_data = answer.wants_data;
+  if (is_slow(node)) node.takes = missing_for(node);
   if (node.joins && node.last_refusal.empty()) site_.say(concat("node ", node.name, " joins"));
   site_.accepted(index_of(index), *node.peer, node.name, answer);
   if (!options_.measure_clocks) return after_answer(index);

@@ -21,9 +21,9 @@ constexpr Duration kLongestReadyPause = seconds(10);
 constexpr Duration kPatience = milliseconds(50);
 /// The time for which its messages are then held back, or longer while it computes.
 constexpr Duration kHold = milliseconds(100);
-/// Tensors in relays after a seed: a multiple of those of the seed, and at most this many bytes.
-/// Beyond it, a role waits for its new standby.
-constexpr std::size_t kSeedsAhead = 4, kMostAhead = 64u << 20;
+/// Bytes of tensors in relays after a seed: at most this many times those of the seed, and at most
+/// this many. With more, the outputs wait for the new standby.
+constexpr std::size_t kMaxSeedsAhead = 4, kMaxBytesAhead = 64u << 20;
 
 RoleOutbox::Mode mode_of(Replica::Standing standing) {
   switch (standing) {
@@ -115,13 +115,16 @@ void Replica::on_decoded(Address from, const Message& message, Envelope& envelop
     if (from != pair_.primary) return;
     if (auto* relay = std::get_if<msg::Relay>(&envelope.body)) relayed(*relay, out);
     if (const auto* seed = std::get_if<msg::Seed>(&envelope.body)) plant(*seed, out);
-    if (const auto* sent = std::get_if<msg::SeedSent>(&envelope.body)) check_seed(*sent, out);
+    if (const auto* sent = std::get_if<msg::SeedSent>(&envelope.body)) answer(*sent, out);
     return;
   }
   if (from == pair_.primary) return;  // late relays of the primary before this one
   if (const auto* relayed = std::get_if<msg::Relayed>(&envelope.body);
       relayed && from == pair_.standby)
     return acknowledged(*relayed, out);
+  if (const auto* missing = std::get_if<msg::SeedMissing>(&envelope.body);
+      missing && from == pair_.standby)
+    return send_seed_again(*missing, out);
   if (holding_) return held_.push_back({from, message});
   handle_message(
       from, message, [&] { role_->on_decoded(from, message, envelope, outbox_); }, out);
@@ -135,6 +138,7 @@ void Replica::on_timer(TimerToken token, Outbox& out) {
   if (token == kReadyTimer) {
     if (standing_ != Standing::empty) return;
     out.send(kScheduler, encode({.body = msg::StandbyReady{launch_}}));
+    // Ever more rarely, because each repeat is answered.
     const Duration pause = ready_after_;
     ready_after_ = std::min(Duration{2 * pause.ns}, kLongestReadyPause);
     return out.after(pause, kReadyTimer);
@@ -189,16 +193,13 @@ void Replica::on_link(Address peer, Outbox& out) {
          [&] { role_->on_link(peer, outbox_); }, out);
 }
 
-void Replica::send_kept(Outbox& out) const {
+void Replica::send_kept(Outbox& out) {
+  if (seeded_) ++sendings_;
   for (const auto& [position, relay] : kept_) out.send(pair_.standby, relay);
 }
 
 void Replica::acknowledged(const msg::Relayed& relayed, Outbox& out) {
   if (relayed.configuration != configuration_ || standing_ == Standing::alone) return;
-  if (relayed.position == 0) {
-    if (standing_ == Standing::seeding) send_kept(out);
-    return;
-  }
   while (!kept_.empty() && kept_.front().first <= relayed.position) kept_.pop_front();
   outbox_.release(std::min(relayed.position, position_));
   set_gauge();
@@ -218,11 +219,13 @@ void Replica::seed_if_quiet(Outbox& out) {
   msg::Seed seed{.configuration = configuration_,
                  .position = position_,
                  .state = without_blobs(state),
+                 .launch = seed_launch_,
                  .blobs = {state.blobs().begin(), state.blobs().end()}};
   outbox_.save(role_time(out), seed);
   seeded_ = true;
   seed_bytes_ = blob_bytes(state);
   ahead_of_seed_ = 0;
+  sendings_ = 1;
   kept_.emplace_back(position_, encode({.body = std::move(seed)}));
   out.send(pair_.standby, kept_.back().second);
   stop_holding(out);
@@ -230,11 +233,19 @@ void Replica::seed_if_quiet(Outbox& out) {
 
 bool Replica::is_far_ahead(const Message& relay) {
   ahead_of_seed_ += blob_bytes(relay);
-  return ahead_of_seed_ > std::min(kSeedsAhead * seed_bytes_, kMostAhead);
+  return ahead_of_seed_ > std::min(kMaxSeedsAhead * seed_bytes_, kMaxBytesAhead);
 }
 
-void Replica::ask_for_seed(Outbox& out) const {
-  if (seeded_) out.send(pair_.standby, encode({.body = msg::SeedSent{configuration_}}));
+void Replica::announce_seed(Outbox& out) const {
+  if (seeded_)
+    out.send(pair_.standby,
+             encode({.body = msg::SeedSent{configuration_, seed_launch_, sendings_}}));
+}
+
+void Replica::send_seed_again(const msg::SeedMissing& missing, Outbox& out) {
+  // Otherwise the seed is in transit again.
+  if (missing.configuration == configuration_ && seeded_ && missing.sending == sendings_)
+    send_kept(out);
 }
 
 void Replica::wait_for_standby() {
@@ -258,7 +269,7 @@ void Replica::stop_holding(Outbox& out) {
 }
 
 void Replica::plant(const msg::Seed& seed, Outbox& out) {
-  if (seed.configuration < configuration_) return;
+  if (seed.configuration < configuration_ || seed.launch != launch_) return;
   if (standing_ == Standing::standby) {
     if (seed.configuration == configuration_) acknowledge(true, out);
     return;
@@ -274,10 +285,11 @@ void Replica::plant(const msg::Seed& seed, Outbox& out) {
   acknowledge(true, out);
 }
 
-void Replica::check_seed(const msg::SeedSent& sent, Outbox& out) {
-  // In order after the seed, so that an empty standby does not get it.
+void Replica::answer(const msg::SeedSent& sent, Outbox& out) {
+  if (sent.launch != launch_) return;
+  // SeedSent arrives after the Seed, so an empty standby has lost the Seed.
   if (standing_ == Standing::empty)
-    out.send(pair_.primary, encode({.body = msg::Relayed{sent.configuration, 0}}));
+    out.send(pair_.primary, encode({.body = msg::SeedMissing{sent.configuration, sent.sending}}));
   else if (sent.configuration == configuration_)
     acknowledge(true, out);
 }
@@ -356,7 +368,7 @@ void Replica::obey(const msg::Replicate& order, Outbox& out) {
   if (order.configuration < configuration_) return;
   if (order.configuration == configuration_) {
     if (standing_ != Standing::seeding) return confirm(out);
-    return ask_for_seed(out);
+    return announce_seed(out);
   }
   if (!is_primary()) {
     if (standing_ == Standing::empty) return;
@@ -371,6 +383,7 @@ void Replica::obey(const msg::Replicate& order, Outbox& out) {
   outbox_.set_mode(RoleOutbox::Mode::direct);
   if (order.standing == msg::Replicate::Standing::seeding) {
     standing_ = Standing::seeding;
+    seed_launch_ = order.launch;
     out.after(kPatience, kSeedTimer + configuration_);
     return seed_if_quiet(out);
   }

@@ -14,8 +14,8 @@
 // Only the scheduler decides which replica is the primary: it orders a standby to take over, or a
 // primary to continue without a standby. When a new standby is ready, it orders the primary to seed
 // it. The primary sends its whole state when the role has no work under way, and relays later
-// inputs. Until the standby has them, the primary's outputs leave at once, and the scheduler does
-// not count on the standby.
+// inputs. Until the standby has them, the scheduler does not count on it, and the primary's outputs
+// leave at once, until too many relays are in transit.
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -76,13 +76,14 @@ class Replica final : public Role {
   void computed(RoleOutbox::Running& running, Outbox& out);
   void acknowledged(const msg::Relayed& relayed, Outbox& out);
   /// Repeats all that the standby has not acknowledged.
-  void send_kept(Outbox& out) const;
+  void send_kept(Outbox& out);
   /// Sends the state to a new standby if the role has no work under way.
   void seed_if_quiet(Outbox& out);
   /// Adds a relay to the tensors since the seed. True if they are more than may be on their way.
   bool is_far_ahead(const Message& relay);
-  /// Asks the standby whether it has the seed, which may take long on its way, or be lost.
-  void ask_for_seed(Outbox& out) const;
+  /// Lets the standby check whether it has the seed, which may still be in transit, or be lost.
+  void announce_seed(Outbox& out) const;
+  void send_seed_again(const msg::SeedMissing& missing, Outbox& out);
   /// From now on, outputs wait until the standby has their inputs.
   void wait_for_standby();
   /// The role may not become quiet by itself: holds its messages for some time.
@@ -100,7 +101,7 @@ class Replica final : public Role {
   bool follow(msg::Relay& relay, Outbox& out);
   void take_over(Outbox& out);
   void plant(const msg::Seed& seed, Outbox& out);
-  void check_seed(const msg::SeedSent& sent, Outbox& out);
+  void answer(const msg::SeedSent& sent, Outbox& out);
 
   void obey(const msg::Replicate& order, Outbox& out);
   Instant role_time(const Outbox& out) const { return out.now() + ahead_.value_or(Duration{}); }
@@ -123,6 +124,8 @@ class Replica final : public Role {
   std::optional<Duration> ahead_;
   std::uint64_t acknowledged_ = 0;
   bool seeded_ = false;                             // the seed has been sent
+  std::uint32_t seed_launch_ = 0;                   // of the standby that gets the seed
+  std::uint64_t sendings_ = 0;                      // of the seed
   std::size_t seed_bytes_ = 0, ahead_of_seed_ = 0;  // of tensors
   std::uint64_t in_sync_at_ = 0;  // the standby is in sync when it has this input; 0: not known
   Duration ready_after_ = milliseconds(200);  // of an empty standby, between its messages

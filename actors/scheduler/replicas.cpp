@@ -21,7 +21,7 @@ Address Replicas::receiver_of(const Pair& pair, std::uint32_t shard) {
 
 void Replicas::give(Pair& pair, std::uint32_t shard, Standing standing, Outbox& out) {
   pair.standby = false;
-  pair.order = msg::Replicate{++pair.configuration, standing};
+  pair.order = msg::Replicate{++pair.configuration, standing, pair.launch};
   out.send(receiver_of(pair, shard), encode({.body = *pair.order}));
 }
 

@@ -80,18 +80,17 @@ bool SimulatedAgent::reserve(PeerId program, std::uint64_t job, const node::Ask&
 }
 
 void SimulatedAgent::load_data() {
-  // Before the start, sometimes for longer than a program waits for an answer.
-  constexpr double kLongest = 60, kLongestOfJoining = 5;
-  const bool is_slow = parts_.random.one_in(4);
-  const Duration most = is_slow ? parts_.limit(parts_.has_begun ? kLongestOfJoining : kLongest)
-                                : scaled(parts_.world.latency, 20);
-  parts_.timeline.after(
-      scaled(most, parts_.random.uniform()),
-      [this, has_data = !parts_.random.one_in(3), job = std::weak_ptr(reserved_)] {
-        enter([this, has_data, job] {
-          if (!job.expired()) agent_.loaded(has_data);
-        });
-      });
+  // May take longer than a program waits for an answer.
+  constexpr double kLongest = 60;
+  const Duration most =
+      parts_.random.one_in(4) ? parts_.limit(kLongest) : scaled(parts_.world.latency, 20);
+  const Duration takes = scaled(most, parts_.random.uniform());
+  const bool has_data = !parts_.random.one_in(3);
+  parts_.timeline.after(takes, [this, has_data, job = std::weak_ptr(reserved_)] {
+    enter([this, has_data, job] {
+      if (!job.expired()) agent_.loaded(has_data);
+    });
+  });
 }
 
 Expected<std::int64_t> SimulatedAgent::store(const node::Chunk& chunk, bool& complete) {

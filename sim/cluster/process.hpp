@@ -29,7 +29,6 @@ struct ClusterParts {
   Trace trace;
   Rng random;
   std::function<void()> on_begin;  // the actors of the program begin
-  bool has_begun = false;
   /// A limit that is `seconds` in a real cluster, whose silence limit is 2 s, when messages and
   /// tensors on a link take as small a part of it.
   Duration limit(double seconds) const;

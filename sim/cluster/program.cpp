@@ -140,7 +140,6 @@ void SimulatedProgram::unlink(NodeIndex index, const std::string& reason) {
 
 void SimulatedProgram::begin() {
   part()->start();
-  parts_.has_begun = true;
   parts_.on_begin();
 }
 

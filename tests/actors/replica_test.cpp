@@ -68,8 +68,10 @@ struct Side final : private Outbox {
   void pull(std::int64_t iteration) {
     get(worker(0), encode({.body = msg::Pull{Iteration(iteration)}}));
   }
-  void order(std::uint64_t configuration, msg::Replicate::Standing standing) {
-    get(kScheduler, encode({.body = msg::Replicate{configuration, standing}}));
+  /// `launch`: of the standby to seed.
+  void order(std::uint64_t configuration, msg::Replicate::Standing standing,
+             std::uint32_t launch = 2) {
+    get(kScheduler, encode({.body = msg::Replicate{configuration, standing, launch}}));
   }
   void link(Address peer) { replica.on_link(peer, *this); }
   void pass(Duration time) { clock_ += time.ns; }
@@ -332,7 +334,7 @@ TEST_CASE("a new standby gets the state and the inputs after it, and is then in 
   CHECK(standby.timers == std::vector<TimerToken>{TimerToken{1} << 63, 7});
 }
 
-TEST_CASE("a seed on its way is not sent again, a lost one is") {
+TEST_CASE("a seed in transit is not sent again; a lost seed is, once") {
   Side primary(Replica::Standing::alone), standby(Replica::Standing::empty, 2);
   primary.start();
   primary.order(2, msg::Replicate::Standing::seeding);
@@ -343,8 +345,9 @@ TEST_CASE("a seed on its way is not sent again, a lost one is") {
   CHECK(is<msg::Seed>(sent[0]));
   CHECK(is<msg::Relay>(sent[1]));
   CHECK(is<msg::SeedSent>(sent[2]));
-  standby.get(kPair.primary, sent[2]);  // without the others, which are lost
+  for (int i = 0; i < 2; ++i) standby.get(kPair.primary, sent[2]);  // the others are lost
   acknowledge(primary, standby);
+  CHECK(primary.sent.size() == 3);      // the answer to the pull, the seed and the relay
   CHECK(primary.answers() == Sums{1});  // in doubt, its outputs do not wait
   exchange(primary, standby);
   CHECK(has_confirmed(primary, 2));
@@ -352,6 +355,21 @@ TEST_CASE("a seed on its way is not sent again, a lost one is") {
   standby.get(kPair.primary, sent[2]);  // after the seed, only an acknowledgement
   acknowledge(primary, standby);
   CHECK(primary.take(kPair.standby).empty());
+}
+
+TEST_CASE("a seed for an earlier launch of a standby is ignored") {
+  Side primary(Replica::Standing::alone), standby(Replica::Standing::empty, 3);
+  primary.start();
+  primary.order(2, msg::Replicate::Standing::seeding, 2);
+  auto late = primary.take(kPair.standby);
+  primary.order(3, msg::Replicate::Standing::alone);
+  primary.pull(1);
+  primary.order(4, msg::Replicate::Standing::seeding, 3);
+  for (const Message& message : late) standby.get(kPair.primary, message);
+  CHECK(standby.take(kPair.primary).empty());
+  exchange(primary, standby);
+  CHECK(has_confirmed(primary, 4));
+  CHECK(standby.role->sum() == 1);
 }
 
 TEST_CASE("a primary does not run away from the new standby of a slow connection") {

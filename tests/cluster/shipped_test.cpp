@@ -77,13 +77,13 @@ TEST_CASE("a node loads any kind of file itself, or receives its samples") {
     const auto data = load_data(plan.data, plan.seed);
     REQUIRE(data);
     const auto mark = mark_of(*data);
-    const auto found = load_marked(plan, mark);
+    const auto found = load_matching(plan, mark);
     REQUIRE(found);
     CHECK(all_of(*found->train) == all_of(*data->train));
 
     Plan elsewhere;
     elsewhere.data = plan::Csv{.train = folder.path("nothing.csv")};
-    CHECK_FALSE(load_marked(elsewhere, mark));
+    CHECK_FALSE(load_matching(elsewhere, mark));
     ShippedData shipped(mark);
     ship(*data, mark, shipped);
     const auto arrived = shipped.take();

@@ -147,7 +147,7 @@ constexpr Described kMutants[] = {
     LEEWAY_MUTANT_IN(clustered, link_loss_not_reported,
                      "agents do not report lost connections to the coordinator"),
     LEEWAY_MUTANT_IN(clustered, loading_not_reported,
-                     "an agent that loads data for long looks as if it did not answer"),
+                     "an agent does not report that it loads the data"),
     LEEWAY_MUTANT_IN(clustered, cut_off_not_resumed,
                      "workers that an outage has ended do not begin again"),
     LEEWAY_MUTANT_IN(clustered, offer_forgotten, "a node that waits for a worker is not answered"),

@@ -75,10 +75,11 @@ TEST_CASE("a node that loads the data has more time to answer") {
   for (const std::uint32_t node : {1, 2}) program.coordinator.called(NodeIndex(node), PeerId(node));
   program.answer(1);
   for (int i = 0; i < 5; ++i) {
-    program.receive(2, node::Loading{});
+    program.receive(2, node::LoadingData{});
     program.pass(seconds(19));
   }
-  CHECK(program.log == "node node2:4242 loads the data\n");
+  CHECK_THAT(program.log, Contains("node node2:4242 loads the data\n"
+                                   "node node2:4242 still loads the data, after 19 s\n"));
   SECTION("it answers") {
     program.answer(2);
     CHECK(program.coordinator.phase() == Coordinator::Phase::ready);
@@ -89,6 +90,27 @@ TEST_CASE("a node that loads the data has more time to answer") {
     CHECK_THAT(program.coordinator.problems().error().text,
                Contains("node2:4242: has not sent an answer within 20 s"));
   }
+}
+
+TEST_CASE("a joining node that loads the data for long keeps no worker from another node") {
+  CoordinatedProgram program(four_workers(), 2, kShardsOnOne);
+  program.run();
+  program.offer(3);
+  program.coordinator.gone(PeerId(2), "its process ended");
+  REQUIRE(program.take<node::Ask>(3).size() == 1);
+  program.offer(4);
+  for (int i = 0; i < 2; ++i) {
+    CHECK(program.take<node::Ask>(4).empty());
+    program.pass(seconds(11));
+    program.receive(3, node::LoadingData{});
+  }
+  REQUIRE(program.take<node::Ask>(4).size() == 1);
+  program.answer(3);
+  program.receive(3, node::Linked{});
+  CHECK(program.begun(3).empty());
+  program.answer(4);
+  program.receive(4, node::Linked{});
+  CHECK(program.begun(4) == Launches{"1/2", "3/2"});
 }
 
 TEST_CASE("offers are refused when the job ends") {

@@ -83,9 +83,9 @@ TEST_CASE("an agent answers when its data is loaded, and reports every second th
   for (int i = 0; i < 3; ++i) {
     node.now += seconds(1).ns + 1;
     node.agent.tick();
-    CHECK(node.take<node::Loading>().size() == 1);
+    CHECK(node.take<node::LoadingData>().size() == 1);
     node.agent.tick();
-    CHECK(node.take<node::Loading>().empty());
+    CHECK(node.take<node::LoadingData>().empty());
   }
   node.receive(node::Chunk{});
   node.receive(node::Start{});  // too early
