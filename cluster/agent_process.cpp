@@ -224,27 +224,28 @@ bool AgentProcess::reserve(PeerId program, std::uint64_t job, const node::Ask& a
 
 void AgentProcess::load_data() {
   const node::DataMark& mark = reserved_->ask.data;
-  const auto post = [this, job = reserved_->number, mark](std::optional<TrainTest> data) {
-    process_.post([this, job, mark, data = std::move(data)] { loaded(job, mark, data); });
-  };
-  if (auto data = data_cache_.find(mark)) return post(std::move(data));
+  const std::uint64_t job = reserved_->number;
+  if (const auto data = data_cache_.find(mark))
+    return process_.post([this, job, mark, data] { loaded(job, mark, data); });
   // An earlier job may have begun to load the same data.
   if (std::ranges::any_of(loads_, [&](const auto& load) { return load.second.mark == mark; }))
     return;
-  auto end = std::async(std::launch::async, [post, plan = reserved_->plan, mark] {
+  auto end = std::async(std::launch::async, [this, job, mark, plan = reserved_->plan] {
     std::optional<TrainTest> data;
     try {
       data = load_matching(plan, mark);
     } catch (const std::exception&) {  // no memory: as if the file were missing
     }
-    post(std::move(data));
+    process_.post([this, job, mark, data = std::move(data)] {
+      loads_.erase(job);
+      loaded(job, mark, data);
+    });
   });
-  loads_[reserved_->number] = {mark, std::move(end)};
+  loads_[job] = {mark, std::move(end)};
 }
 
 void AgentProcess::loaded(std::uint64_t job, const node::DataMark& mark,
                           std::optional<TrainTest> data) {
-  loads_.erase(job);
   if (data) data_cache_.keep(mark, *data);
   const bool is_awaited = reserved_ && reserved_->ask.data == mark && !reserved_->data &&
                           !reserved_->arriving && !reserved_->making.valid();
