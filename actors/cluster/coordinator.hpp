@@ -173,7 +173,8 @@ class Coordinator {
     bool joins = false;      // after the start
     bool leaves = false;     // before the end
     bool wants_data = false;
-    std::int64_t asked_at = 0, loading_shown_at = 0;
+    std::int64_t asked_at = 0;
+    std::int64_t loading_shown_at = 0;  // when the user last saw that it loads; 0: not yet
     std::int64_t sent = 0, stored = 0;  // samples of both data sets
     std::int64_t chunk = 1;             // samples of a chunk
     std::int64_t silent_since = 0;      // 0: it is not

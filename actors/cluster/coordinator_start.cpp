@@ -226,7 +226,8 @@ void Coordinator::ask(std::size_t index) {
   Node& asked = nodes_[index];
   asked.sent = asked.stored = 0;
   asked.pings = 0;
-  asked.asked_at = asked.loading_shown_at = site_.now_ns();
+  asked.asked_at = site_.now_ns();
+  asked.loading_shown_at = 0;
   node::Ask ask = ask_;
   ask.self = static_cast<std::uint32_t>(index);
   for (const Node& node : nodes_) ask.nodes.push_back(node.has_left() ? "" : node.name);
@@ -242,7 +243,7 @@ void Coordinator::ask(std::size_t index) {
 void Coordinator::on_loading(Node& node) {
   if (node.step != Step::asked) return;
   const std::int64_t now = node.since = site_.now_ns();
-  const bool is_first = node.loading_shown_at == node.asked_at;
+  const bool is_first = node.loading_shown_at == 0;
   if (!is_first && now - node.loading_shown_at < kShowLoadingEvery.ns) return;
   node.loading_shown_at = now;
   if (is_first) return site_.say(concat("node ", node.name, " loads the data"));
