@@ -86,9 +86,13 @@ void SimulatedAgent::load_data() {
       parts_.random.one_in(4) ? parts_.limit(kLongest) : scaled(parts_.world.latency, 20);
   const Duration takes = scaled(most, parts_.random.uniform());
   const bool has_data = !parts_.random.one_in(3);
+  is_loading_ = true;
   parts_.timeline.after(takes, [this, has_data, job = std::weak_ptr(reserved_)] {
     enter([this, has_data, job] {
-      if (!job.expired()) agent_.loaded(has_data);
+      if (job.expired()) return;
+      is_loading_ = false;
+      loaded_at_ = parts_.timeline.now();
+      agent_.loaded(has_data);
     });
   });
 }
@@ -152,6 +156,7 @@ void SimulatedAgent::end_job(const std::string&) {
   require(bool(reserved_), "ends a job twice");
   set_part(nullptr);
   reserved_.reset();
+  is_loading_ = false;
 }
 
 }  // namespace leeway::sim

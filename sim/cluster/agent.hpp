@@ -20,8 +20,8 @@ class SimulatedAgent final : public SimulatedProcess, private Agent::Site {
   const Agent& role() const { return agent_; }
   /// Whether it has yet to be free, or to be answered by the program that it joins.
   bool is_occupied() const { return agent_.is_busy() || !join_.empty(); }
-  /// When it was given its latest job.
-  Instant reserved_at() const { return reserved_at_.empty() ? Instant() : reserved_at_.back(); }
+  /// When it had loaded the data of its latest job; now, if it still loads it.
+  Instant loaded_at() const { return is_loading_ ? parts_.timeline.now() : loaded_at_; }
   /// How often it was given a job since that time.
   std::int64_t jobs_since(Instant time) const {
     return std::ranges::count_if(reserved_at_, [&](Instant at) { return at > time; });
@@ -80,6 +80,8 @@ class SimulatedAgent final : public SimulatedProcess, private Agent::Site {
   const std::string join_;              // the program with whose job it ends; empty: none
   std::shared_ptr<Reserved> reserved_;  // null: free
   std::vector<Instant> reserved_at_;
+  bool is_loading_ = false;
+  Instant loaded_at_;
 };
 
 }  // namespace leeway::sim

@@ -196,7 +196,7 @@ void ClusterSimulation::check_workers() const {
       continue;
     }
     // A node that has joined soon before the end may not have launched all its workers yet.
-    if (parts_->timeline.now() - process->reserved_at() < parts_->limit(kJoinSeconds)) continue;
+    if (parts_->timeline.now() - process->loaded_at() < parts_->limit(kJoinSeconds)) continue;
     const std::uint32_t here = process->part()->node().launch_of(address_of(worker));
     if (here != known.launch_of(address_of(worker)))
       violated(worker, process->name(), " knows launch ", here, " of it, and the program launch ",
@@ -229,7 +229,7 @@ void ClusterSimulation::check_standbys() const {
       const SimulatedAgent& process = *node.processes.back();
       const bool is_ready = !process.has_ended() && !process.is_frozen() && process.part() &&
                             process.part()->has_started() && !process.role().is_leaving() &&
-                            now - process.reserved_at() > parts_->limit(kJoinSeconds);
+                            now - process.loaded_at() > parts_->limit(kJoinSeconds);
       if (is_ready && process.part()->routes().self() != placement.shards[i])
         throw Violation("every shard has a standby if a node can have it", {standby(i)},
                         concat("it is missing, and ", process.name(), " can have it"));
@@ -254,7 +254,7 @@ bool ClusterSimulation::has_joining_node() const {
     const SimulatedAgent& process = *node.processes.back();
     const bool has_begun = process.part() && process.part()->has_started();
     return !process.has_ended() && process.role().is_busy() && !has_begun &&
-           parts_->timeline.now() - process.reserved_at() < parts_->limit(kJoinSeconds) &&
+           parts_->timeline.now() - process.loaded_at() < parts_->limit(kJoinSeconds) &&
            process.jobs_since(settled) <= kTries;
   });
 }
