@@ -107,10 +107,16 @@ void delay_policy(Plan& plan) {
     if (!with(own, plan.optimizer.whole_steps)) with(plan::PlainPush{}, false);
     return;
   }
-  const plan::DelayPolicy policies[] = {
-      plan::LagScaled{},        plan::DelayAdaptive{},           plan::GapAware{},
-      plan::DelayCompensated{}, plan::DelayCompensated{2, true}, plan::OrderedMomentum{},
-      plan::FedAsync{},         plan::DelayThreshold{2},         plan::FedBuff{3}};
+  // Larger corrections diverge when a worker has been frozen.
+  const plan::DelayPolicy policies[] = {plan::LagScaled{},
+                                        plan::DelayAdaptive{},
+                                        plan::GapAware{},
+                                        plan::DelayCompensated{},
+                                        plan::DelayCompensated{0.5, true},
+                                        plan::OrderedMomentum{},
+                                        plan::FedAsync{},
+                                        plan::DelayThreshold{2},
+                                        plan::FedBuff{3}};
   const bool whole_steps = rng.one_in(4);
   if (!with(policies[rng.below(std::size(policies))], whole_steps) &&
       !with(plan::LagScaled{}, whole_steps))
