@@ -238,6 +238,7 @@ void AgentProcess::load_data() {
     }
     process_.post([this, job, mark, data = std::move(data)] {
       loads_.erase(job);
+      if (data) data_cache_.keep(mark, *data);
       loaded(job, mark, data);
     });
   });
@@ -246,9 +247,8 @@ void AgentProcess::load_data() {
 
 void AgentProcess::loaded(std::uint64_t job, const node::DataMark& mark,
                           std::optional<TrainTest> data) {
-  if (data) data_cache_.keep(mark, *data);
-  const bool is_awaited = reserved_ && reserved_->ask.data == mark && !reserved_->data &&
-                          !reserved_->arriving && !reserved_->making.valid();
+  const bool is_awaited =
+      reserved_ && reserved_->ask.data == mark && !reserved_->data && !reserved_->arriving;
   if (!is_awaited) return;
   // Another job may have named another file.
   if (!data && reserved_->number != job) return load_data();

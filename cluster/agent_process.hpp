@@ -65,7 +65,7 @@ class AgentProcess final : private Agent::Site {
   void received(PeerId peer, std::uint64_t job, node::Body& body);
   /// Makes the actors' job. Takes as long as a checkpoint takes to load.
   MadeJob make(const Reserved& reserved) const;
-  /// A load of data has ended, perhaps for a job that has ended meanwhile.
+  /// The data is here, or cannot be loaded for `job`, which may have ended meanwhile.
   void loaded(std::uint64_t job, const node::DataMark& mark, std::optional<TrainTest> data);
   void set_job(std::shared_ptr<const Job> job);
   void to_program(node::Body body);

@@ -33,11 +33,11 @@ endfunction()
 
 # Options for code whose optimisation takes longer than running it: tests, and everything that runs once per program. GCC
 # compiles it 20% faster with -Og than with -O1.
+set(quick_level -O1)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND NOT LEEWAY_SANITIZE)
-  set(LEEWAY_QUICK_COMPILE $<$<NOT:$<CONFIG:Debug>>:-Og>)
-else()
-  set(LEEWAY_QUICK_COMPILE $<$<NOT:$<CONFIG:Debug>>:-O1>)
+  set(quick_level -Og)
 endif()
+set(LEEWAY_QUICK_COMPILE $<$<NOT:$<CONFIG:Debug>>:${quick_level}>)
 
 # For ccache: names the precompiled header in the preprocessed source.
 set(LEEWAY_CACHED_PCH $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>)

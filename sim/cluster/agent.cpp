@@ -49,6 +49,14 @@ void SimulatedAgent::received(PeerId peer, std::uint64_t job, node::Body& body) 
   agent_.received(peer, job, body);
 }
 
+void SimulatedAgent::later(Duration time, const std::function<void()>& call) {
+  parts_.timeline.after(time, [this, call, job = std::weak_ptr(reserved_)] {
+    enter([call, job] {
+      if (!job.expired()) call();
+    });
+  });
+}
+
 void SimulatedAgent::require(bool allowed, const char* what) const {
   if (!allowed)
     throw Violation("each order is carried out once, in its state", {},
@@ -86,14 +94,9 @@ void SimulatedAgent::load_data() {
       parts_.random.one_in(4) ? parts_.limit(kLongest) : scaled(parts_.world.latency, 20);
   const Duration takes = scaled(most, parts_.random.uniform());
   const bool has_data = !parts_.random.one_in(3);
-  is_loading_ = true;
-  parts_.timeline.after(takes, [this, has_data, job = std::weak_ptr(reserved_)] {
-    enter([this, has_data, job] {
-      if (job.expired()) return;
-      is_loading_ = false;
-      loaded_at_ = parts_.timeline.now();
-      agent_.loaded(has_data);
-    });
+  later(takes, [this, has_data] {
+    reserved_->loaded_at = parts_.timeline.now();
+    agent_.loaded(has_data);
   });
 }
 
@@ -109,17 +112,14 @@ Expected<std::int64_t> SimulatedAgent::store(const node::Chunk& chunk, bool& com
 void SimulatedAgent::make_actors() {
   require(!part(), "makes its actors twice");
   const Duration takes = scaled(parts_.world.latency, 20 * parts_.random.uniform());
-  parts_.timeline.after(takes, [this, job = std::weak_ptr(reserved_)] {
-    enter([this, job] {
-      if (job.expired()) return;
-      set_part(std::make_unique<SimulatedNode>(
-          parts_, *this, std::vector<Audience*>{},
-          SimulatedNode::Options{.number = reserved_->number,
-                                 .placement = placement_of(reserved_->ask),
-                                 .self = NodeIndex(reserved_->ask.self),
-                                 .names = reserved_->ask.nodes}));
-      agent_.made({});
-    });
+  later(takes, [this] {
+    set_part(std::make_unique<SimulatedNode>(
+        parts_, *this, std::vector<Audience*>{},
+        SimulatedNode::Options{.number = reserved_->number,
+                               .placement = placement_of(reserved_->ask),
+                               .self = NodeIndex(reserved_->ask.self),
+                               .names = reserved_->ask.nodes}));
+    agent_.made({});
   });
 }
 
@@ -156,7 +156,6 @@ void SimulatedAgent::end_job(const std::string&) {
   require(bool(reserved_), "ends a job twice");
   set_part(nullptr);
   reserved_.reset();
-  is_loading_ = false;
 }
 
 }  // namespace leeway::sim

@@ -2,6 +2,7 @@
 // SimulatedAgent: the process of a node agent in a simulated cluster: what AgentProcess is on
 // threads.
 #include <algorithm>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -20,8 +21,11 @@ class SimulatedAgent final : public SimulatedProcess, private Agent::Site {
   const Agent& role() const { return agent_; }
   /// Whether it has yet to be free, or to be answered by the program that it joins.
   bool is_occupied() const { return agent_.is_busy() || !join_.empty(); }
-  /// When it had loaded the data of its latest job; now, if it still loads it.
-  Instant loaded_at() const { return is_loading_ ? parts_.timeline.now() : loaded_at_; }
+  /// When it had loaded the data of its present job; now, if it still loads it.
+  Instant loaded_at() const {
+    const Instant now = parts_.timeline.now();
+    return reserved_ ? reserved_->loaded_at.value_or(now) : now;
+  }
   /// How often it was given a job since that time.
   std::int64_t jobs_since(Instant time) const {
     return std::ranges::count_if(reserved_at_, [&](Instant at) { return at > time; });
@@ -37,7 +41,8 @@ class SimulatedAgent final : public SimulatedProcess, private Agent::Site {
     PeerId program;
     std::uint64_t number = 0;
     node::Ask ask;
-    std::int64_t samples = 0;  // that have arrived
+    std::int64_t samples = 0;          // that have arrived
+    std::optional<Instant> loaded_at;  // empty: the data is being loaded
   };
 
   // SimulatedProcess
@@ -73,6 +78,8 @@ class SimulatedAgent final : public SimulatedProcess, private Agent::Site {
   bool has_replica() const override;
   void end_job(const std::string& reason) override;
 
+  /// Calls after this time, unless the present job has ended by then.
+  void later(Duration time, const std::function<void()>& call);
   /// Throws a Violation unless the agent may do what it does now.
   void require(bool allowed, const char* what) const;
 
@@ -80,8 +87,6 @@ class SimulatedAgent final : public SimulatedProcess, private Agent::Site {
   const std::string join_;              // the program with whose job it ends; empty: none
   std::shared_ptr<Reserved> reserved_;  // null: free
   std::vector<Instant> reserved_at_;
-  bool is_loading_ = false;
-  Instant loaded_at_;
 };
 
 }  // namespace leeway::sim
