@@ -30,7 +30,8 @@
  *     return leeway_kv_close(kv);
  *   }
  *
- * Tensors are row-major floats: `rank` extents in `shape`, which may be NULL for a scalar of rank 0.
+ * Tensors are row-major: `rank` extents in `shape`, which may be NULL for a scalar of rank 0. Their
+ * elements are floats, or of the type that a function ..._as names. Shards keep floats.
  * Keys are texts; the key 7 is "7". A store and its handles belong to one thread.
  */
 #include <stddef.h>
@@ -79,11 +80,22 @@ LEEWAY_KV_API leeway_kv_status leeway_kv_close(leeway_kv* kv);
 /* Frees the store without its iteration, as if the process had died. */
 LEEWAY_KV_API void leeway_kv_abandon(leeway_kv* kv);
 
+/* Types of elements, for functions ..._as. f16: IEEE 754 binary16. bf16: the upper half of a float. */
+typedef enum leeway_kv_type {
+  LEEWAY_KV_F32 = 0,
+  LEEWAY_KV_F64 = 1,
+  LEEWAY_KV_BF16 = 2,
+  LEEWAY_KV_F16 = 3
+} leeway_kv_type;
+
 /* ---- before the first push, pull or range ---- */
 
 /* Adds a key. All workers add the same keys; the values of worker 0 count. */
 LEEWAY_KV_API leeway_kv_status leeway_kv_init(leeway_kv* kv, const char* key, const float* values,
                                               const int64_t* shape, int rank);
+LEEWAY_KV_API leeway_kv_status leeway_kv_init_as(leeway_kv* kv, const char* key,
+                                                 int type, const void* values,
+                                                 const int64_t* shape, int rank);
 /* `name`: sgd, momentum, nesterov, adam, adamw, adagrad, nadam, lion, sum or assign.
  * `learning_rate` <= 0: the usual one of the optimizer. */
 LEEWAY_KV_API leeway_kv_status leeway_kv_set_optimizer(leeway_kv* kv, const char* name,
@@ -110,11 +122,28 @@ LEEWAY_KV_API leeway_kv_status leeway_kv_push_pull(leeway_kv* kv, const char* ke
 LEEWAY_KV_API leeway_kv_status leeway_kv_set(leeway_kv* kv, const char* key, const float* weights,
                                              const int64_t* shape, int rank,
                                              leeway_kv_handle** handle);
-/* Memory of the store for the key's gradient, until push_gradient sends it without a copy. */
+/* The same with elements of another type, rounded to nearest where they are narrowed. */
+LEEWAY_KV_API leeway_kv_status leeway_kv_pull_as(leeway_kv* kv, const char* key,
+                                                 int type, void* out,
+                                                 const int64_t* shape, int rank,
+                                                 leeway_kv_handle** handle);
+LEEWAY_KV_API leeway_kv_status leeway_kv_push_as(leeway_kv* kv, const char* key,
+                                                 int type, const void* gradient,
+                                                 const int64_t* shape, int rank,
+                                                 leeway_kv_handle** handle);
+LEEWAY_KV_API leeway_kv_status leeway_kv_push_pull_as(leeway_kv* kv, const char* key,
+                                                      int type, const void* gradient,
+                                                      void* out, const int64_t* shape, int rank,
+                                                      leeway_kv_handle** handle);
+LEEWAY_KV_API leeway_kv_status leeway_kv_set_as(leeway_kv* kv, const char* key,
+                                                int type, const void* weights,
+                                                const int64_t* shape, int rank,
+                                                leeway_kv_handle** handle);
+/* Memory of the store for the key's gradient, as floats, until push_gradient sends it without a copy. */
 LEEWAY_KV_API leeway_kv_status leeway_kv_gradient(leeway_kv* kv, const char* key, float** memory);
 LEEWAY_KV_API leeway_kv_status leeway_kv_push_gradient(leeway_kv* kv, const char* key,
                                                        leeway_kv_handle** handle);
-/* The weights of a key without a copy, until the iteration ends. */
+/* The weights of a key as floats, without a copy, until the iteration ends. */
 LEEWAY_KV_API leeway_kv_status leeway_kv_view(leeway_kv* kv, const char* key,
                                               const float** weights);
 LEEWAY_KV_API leeway_kv_status leeway_kv_end_iteration(leeway_kv* kv);

@@ -62,9 +62,9 @@ struct Table {
     float seen = 0;
     for (std::size_t key = shapes.size(); key-- > 0;) {
       const auto count = static_cast<std::size_t>(shapes[key].count());
-      std::fill_n(store.gradient(key).data, count, 1 + seen * 1e-30f);
+      std::fill_n(store.gradient(key).floats(), count, 1 + seen * 1e-30f);
       const kv::ConstView seen_weights = store.view(key);
-      seen += bench::sum(std::span(seen_weights.data, count));
+      seen += bench::sum(std::span(seen_weights.floats(), count));
       store.push(key);
     }
     store.end_iteration();

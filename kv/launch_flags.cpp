@@ -17,21 +17,20 @@ namespace {
 
 /// Flags that need a model, data or a simulation.
 std::vector<std::string> refused_flags() {
-  return {"--augment",       "--calibrate",      "--check-determinism",
-          "--chunks",        "--clusters",       "--compress",
-          "--crash-atlas",   "--data",           "--device",
-          "--describe-json", "--evaluate-every", "--freeze",
-          "--from",          "--fuzz",           "--gradients",
-          "--init",          "--init-map",       "--init-partial",
-          "--label",         "--local-steps",    "--missing",
-          "--micro-batches", "--no-header",      "--outer-lr",
-          "--plan",          "--place",          "--outer-optimizer",
-          "--pipelines",     "--precision",      "--predict-weights",
-          "--prefetch",      "--profile",        "--recompute",
-          "--schedule",      "--second",         "--separator",
-          "--simulate",      "--split",          "--stages",
-          "--text-columns",  "--threads",        "--until-accuracy",
-          "--world"};
+  return {"--augment",        "--calibrate",       "--check-determinism",
+          "--chunks",         "--clusters",        "--crash-atlas",
+          "--data",           "--device",          "--describe-json",
+          "--evaluate-every", "--freeze",          "--from",
+          "--fuzz",           "--gradients",       "--init",
+          "--init-map",       "--init-partial",    "--label",
+          "--local-steps",    "--missing",         "--micro-batches",
+          "--no-header",      "--outer-lr",        "--plan",
+          "--place",          "--outer-optimizer", "--pipelines",
+          "--precision",      "--predict-weights", "--prefetch",
+          "--profile",        "--recompute",       "--schedule",
+          "--second",         "--separator",       "--simulate",
+          "--split",          "--stages",          "--text-columns",
+          "--threads",        "--until-accuracy",  "--world"};
 }
 
 /// Whether one of the flags has this name.

@@ -51,7 +51,7 @@ void LocalStore::begin() {
 Handle LocalStore::pull(const Key& key, View out) {
   begin();
   const std::size_t number = take(key, "pull", &out.shape);
-  std::copy_n(tensors_[number].weights.as_floats(), out.shape.count(), out.data);
+  write(out.data, out.type, 0, tensors_[number].weights.as_floats(), out.shape.count());
   return {};
 }
 
@@ -63,12 +63,19 @@ ConstView LocalStore::view(const Key& key) {
 
 std::vector<float> LocalStore::get(const Key& key) {
   const ConstView weights = view(key);
-  return {weights.data, weights.data + weights.shape.count()};
+  return {weights.floats(), weights.floats() + weights.shape.count()};
 }
 
 Handle LocalStore::push(const Key& key, ConstView gradient) {
   begin();
-  update(take(key, "push", &gradient.shape), gradient.data);
+  const std::size_t number = take(key, "push", &gradient.shape);
+  if (gradient.type == ElementType::f32) {
+    update(number, gradient.floats());
+  } else {
+    float* const floats = memory_of(number).mutable_floats();
+    read(gradient.data, gradient.type, 0, floats, gradient.shape.count());
+    update(number, floats);
+  }
   return {};
 }
 
@@ -76,9 +83,13 @@ View LocalStore::gradient(const Key& key) {
   begin();
   const std::size_t number = take(key, "gradient", nullptr);
   keys_[number].buffer_in = iterations_;
+  return {memory_of(number).mutable_floats(), keys_[number].shape};
+}
+
+Blob& LocalStore::memory_of(std::size_t number) {
   Blob& memory = tensors_[number].gradient;
   if (!memory) memory = Blob::floats(keys_[number].shape.count());
-  return {memory.mutable_floats(), keys_[number].shape};
+  return memory;
 }
 
 Handle LocalStore::push(const Key& key) {
@@ -92,7 +103,8 @@ Handle LocalStore::set(const Key& key, ConstView weights) {
   begin();
   const std::size_t number = take(key, "set", &weights.shape);
   mark_pushed(number);
-  std::copy_n(weights.data, weights.shape.count(), tensors_[number].weights.mutable_floats());
+  read(weights.data, weights.type, 0, tensors_[number].weights.mutable_floats(),
+       weights.shape.count());
   return {};
 }
 

@@ -38,13 +38,15 @@ class LocalStore final : public StoreState {
   struct Tensor {
     Blob weights;
     std::vector<Blob> slots;  // of the optimizer
-    Blob gradient;            // null before gradient()
+    Blob gradient;            // null before memory_of()
     double progress = 0;
   };
 
   void check(const plan::Optimizer& optimizer) const override;
   /// Makes the optimizer and its state before the first iteration.
   void begin();
+  /// Memory for the gradient of a key.
+  Blob& memory_of(std::size_t number);
   void update(std::size_t number, const float* gradient);
 
   const StoreOptions options_;

@@ -123,25 +123,25 @@ std::optional<Range> SharedStore::next_range() {
 Handle SharedStore::pull(const Key& key, View out) {
   const std::size_t number = take(key, "pull", &out.shape);
   if (iterating_) {
-    copy(number, out.data);
+    copy(number, out.data, out.type);
     return {};
   }
   if (!pulling_) pulling_ = std::make_shared<Handle::State>(Handle::State{.store = this});
-  pulls_.push_back({number, out.data});
+  pulls_.push_back({number, out.data, out.type});
   return handle_of(pulling_);
 }
 
 void SharedStore::complete_pulls() {
   begin();
-  for (const Pull& pull : pulls_) copy(pull.key, pull.out);
+  for (const Pull& pull : pulls_) copy(pull.key, pull.out, pull.type);
   pulls_.clear();
   if (const auto pulling = std::exchange(pulling_, nullptr)) complete(*pulling);
 }
 
-void SharedStore::copy(std::size_t number, float* out) const {
+void SharedStore::copy(std::size_t number, void* out, ElementType type) const {
   for (const TablePiece& piece : placed_[number].pieces)
-    std::copy_n(begun_.weights.blobs[piece.block.value()].as_floats() + piece.offset, piece.count,
-                out + piece.first);
+    write(out, type, piece.first,
+          begun_.weights.blobs[piece.block.value()].as_floats() + piece.offset, piece.count);
 }
 
 ConstView SharedStore::view(const Key& key) {
@@ -155,7 +155,7 @@ ConstView SharedStore::view(const Key& key) {
   }
   auto& joined = joined_[number].weights;
   joined.resize(static_cast<std::size_t>(shape.count()));
-  copy(number, joined.data());
+  copy(number, joined.data(), ElementType::f32);
   return {joined.data(), shape};
 }
 
@@ -163,7 +163,7 @@ std::vector<float> SharedStore::get(const Key& key) {
   const std::size_t number = take(key, "get", nullptr);
   complete_pulls();
   std::vector<float> values(static_cast<std::size_t>(keys_[number].shape.count()));
-  copy(number, values.data());
+  copy(number, values.data(), ElementType::f32);
   return values;
 }
 
@@ -194,14 +194,15 @@ Handle SharedStore::push(const Key& key) {
   const std::size_t number = find(key, "push", nullptr);
   require_buffer(key, number);
   begin_push(key, "push");
-  if (placed_[number].pieces.size() > 1) split(number, joined_[number].gradient.data());
+  if (placed_[number].pieces.size() > 1)
+    split(number, joined_[number].gradient.data(), ElementType::f32);
   return pushed(number);
 }
 
-void SharedStore::split(std::size_t number, const float* values) {
+void SharedStore::split(std::size_t number, const void* values, ElementType type) {
   for (const TablePiece& piece : placed_[number].pieces)
-    std::copy_n(values + piece.first, piece.count,
-                gradient_of(piece.block).mutable_floats() + piece.offset);
+    read(values, type, piece.first, gradient_of(piece.block).mutable_floats() + piece.offset,
+         piece.count);
 }
 
 void SharedStore::begin_push(const Key& key, const char* what) {
@@ -220,7 +221,7 @@ Handle SharedStore::push_copy(const Key& key, const char* what, ConstView values
     end_iteration();
   }
   begin_push(key, what);
-  split(number, values.data);
+  split(number, values.data, values.type);
   if (assigns)
     for (const TablePiece& piece : placed_[number].pieces)
       assigned_[piece.block].insert(piece.slice);

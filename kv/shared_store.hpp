@@ -55,7 +55,8 @@ class SharedStore final : public StoreState {
  private:
   struct Pull {
     std::size_t key = 0;  // its number
-    float* out = nullptr;
+    void* out = nullptr;
+    ElementType type = ElementType::f32;
   };
 
   /// Calls the worker; throws Ended if the loop is over.
@@ -69,7 +70,7 @@ class SharedStore final : public StoreState {
   /// Ends an iteration without pushes, so that its samples are leased again.
   void give_back();
   /// Copies the weights of a key.
-  void copy(std::size_t number, float* out) const;
+  void copy(std::size_t number, void* out, ElementType type) const;
   /// Begins an iteration in which the key is pushed.
   void begin_push(const Key& key, const char* what);
   /// Copies a gradient, or new weights, and hands the key's layer over if it is complete.
@@ -79,7 +80,7 @@ class SharedStore final : public StoreState {
   /// Memory for the gradients of a block in this iteration.
   Blob& gradient_of(BlockId id);
   /// Copies a gradient, or new weights, to the memory of its blocks.
-  void split(std::size_t number, const float* values);
+  void split(std::size_t number, const void* values, ElementType type);
   /// Moves the gradients of a layer into `call`: zeros for keys without a push.
   void add_layer(std::size_t layer, UserCall& call);
 

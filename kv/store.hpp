@@ -56,8 +56,8 @@
 #include <vector>
 
 #include "core/time.hpp"
+#include "kv/view.hpp"
 #include "plan/plan.hpp"
-#include "tensor/shape.hpp"
 
 namespace leeway::kv {
 
@@ -94,17 +94,6 @@ class Key {
  private:
   std::string name_;
   std::optional<std::int64_t> number_;
-};
-
-/// Views of a program's memory: row-major floats.
-struct ConstView {
-  const float* data = nullptr;
-  Shape shape;
-};
-struct View {
-  float* data = nullptr;
-  Shape shape;
-  operator ConstView() const { return {data, shape}; }
 };
 
 /// The samples of an iteration.
@@ -181,8 +170,8 @@ class Store {
   Handle pull(std::span<const std::pair<Key, View>> outs);
   Handle push(const Key& key, ConstView gradient);
   Handle push(std::span<const std::pair<Key, ConstView>> gradients);
-  /// Memory of the store for the key's gradient in this iteration, until push(key). Its values are
-  /// unspecified.
+  /// Memory of the store (f32) for the key's gradient in this iteration, until push(key). Its
+  /// values are unspecified.
   View gradient(const Key& key);
   /// Pushes the memory that gradient() has returned.
   Handle push(const Key& key);
@@ -195,8 +184,8 @@ class Store {
   /// the key in this iteration, which may be dropped like any push. In a round, gradients of other
   /// workers come first, and of several new values that of the last worker counts.
   Handle set(const Key& key, ConstView weights);
-  /// The weights of a key, in memory of the store, until the iteration ends; those of a local store
-  /// change when the key is pushed.
+  /// The weights of a key (f32), in memory of the store, until the iteration ends; those of a local
+  /// store change when the key is pushed.
   ConstView view(const Key& key);
   /// A copy of the weights.
   std::vector<float> get(const Key& key);

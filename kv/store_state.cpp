@@ -36,7 +36,7 @@ void StoreState::init(const Key& key, ConstView values) {
   if (const auto number = integer_of(name)) by_number_.emplace(*number, keys_.size());
   keys_.push_back({values.shape});
   Blob copy = Blob::floats(values.shape.count());
-  std::copy_n(values.data, values.shape.count(), copy.mutable_floats());
+  read(values.data, values.type, 0, copy.mutable_floats(), values.shape.count());
   declarations_.keys.push_back({name, values.shape});
   declarations_.values.push_back(std::move(copy));
 }

@@ -13,6 +13,7 @@
 
 using leeway::concat;
 using leeway::Shape;
+using leeway::kv::ElementType;
 using leeway::kv::Handle;
 using leeway::kv::StoreError;
 
@@ -55,6 +56,21 @@ Shape shape_of(const char* key, const std::int64_t* extents, int rank) {
     throw StoreError(concat("key \"", key, "\": give a rank from 0 to ", leeway::limits::kMaxRank,
                             " and as many extents"));
   return Shape(std::vector<std::int64_t>(extents, extents + rank));
+}
+
+ElementType element_type(int type) {
+  switch (type) {
+    case LEEWAY_KV_F32:
+      return ElementType::f32;
+    case LEEWAY_KV_F64:
+      return ElementType::f64;
+    case LEEWAY_KV_BF16:
+      return ElementType::bf16;
+    case LEEWAY_KV_F16:
+      return ElementType::f16;
+  }
+  throw StoreError(concat("element type ", type,
+                          ": give LEEWAY_KV_F32, LEEWAY_KV_F64, LEEWAY_KV_BF16 or LEEWAY_KV_F16"));
 }
 
 leeway_kv_status give(leeway_kv_handle** out, Handle handle) {
@@ -109,13 +125,18 @@ void leeway_kv_abandon(leeway_kv* kv) {
 
 // ---- before the first iteration ----
 
-leeway_kv_status leeway_kv_init(leeway_kv* kv, const char* key, const float* values,
-                                const std::int64_t* shape, int rank) {
+leeway_kv_status leeway_kv_init_as(leeway_kv* kv, const char* key, int type, const void* values,
+                                   const std::int64_t* shape, int rank) {
   return guarded([&] {
-    kv->store.init(key, {values, shape_of(key, shape, rank)});
+    kv->store.init(key, {values, shape_of(key, shape, rank), element_type(type)});
     kv->keys.emplace_back(key);
     return LEEWAY_KV_OK;
   });
+}
+
+leeway_kv_status leeway_kv_init(leeway_kv* kv, const char* key, const float* values,
+                                const std::int64_t* shape, int rank) {
+  return leeway_kv_init_as(kv, key, LEEWAY_KV_F32, values, shape, rank);
 }
 
 leeway_kv_status leeway_kv_set_optimizer(leeway_kv* kv, const char* name, double learning_rate) {
@@ -143,39 +164,65 @@ leeway_kv_status leeway_kv_set_updater(leeway_kv* kv, const char* name) {
 
 // ---- the training loop ----
 
+leeway_kv_status leeway_kv_pull_as(leeway_kv* kv, const char* key, int type, void* out,
+                                   const std::int64_t* shape, int rank, leeway_kv_handle** handle) {
+  return guarded([&] {
+    return give_or_wait(handle,
+                        kv->store.pull(key, {out, shape_of(key, shape, rank), element_type(type)}));
+  });
+}
+
 leeway_kv_status leeway_kv_pull(leeway_kv* kv, const char* key, float* out,
                                 const std::int64_t* shape, int rank, leeway_kv_handle** handle) {
+  return leeway_kv_pull_as(kv, key, LEEWAY_KV_F32, out, shape, rank, handle);
+}
+
+leeway_kv_status leeway_kv_push_as(leeway_kv* kv, const char* key, int type, const void* gradient,
+                                   const std::int64_t* shape, int rank, leeway_kv_handle** handle) {
   return guarded([&] {
-    return give_or_wait(handle, kv->store.pull(key, {out, shape_of(key, shape, rank)}));
+    return give(handle,
+                kv->store.push(key, {gradient, shape_of(key, shape, rank), element_type(type)}));
   });
 }
 
 leeway_kv_status leeway_kv_push(leeway_kv* kv, const char* key, const float* gradient,
                                 const std::int64_t* shape, int rank, leeway_kv_handle** handle) {
+  return leeway_kv_push_as(kv, key, LEEWAY_KV_F32, gradient, shape, rank, handle);
+}
+
+leeway_kv_status leeway_kv_push_pull_as(leeway_kv* kv, const char* key, int type,
+                                        const void* gradient, void* out, const std::int64_t* shape,
+                                        int rank, leeway_kv_handle** handle) {
   return guarded([&] {
-    return give(handle, kv->store.push(key, {gradient, shape_of(key, shape, rank)}));
+    const Shape whole = shape_of(key, shape, rank);
+    const ElementType element = element_type(type);
+    return give_or_wait(
+        handle, kv->store.push_pull(key, {gradient, whole, element}, {out, whole, element}));
   });
 }
 
 leeway_kv_status leeway_kv_push_pull(leeway_kv* kv, const char* key, const float* gradient,
                                      float* out, const std::int64_t* shape, int rank,
                                      leeway_kv_handle** handle) {
+  return leeway_kv_push_pull_as(kv, key, LEEWAY_KV_F32, gradient, out, shape, rank, handle);
+}
+
+leeway_kv_status leeway_kv_set_as(leeway_kv* kv, const char* key, int type, const void* weights,
+                                  const std::int64_t* shape, int rank, leeway_kv_handle** handle) {
   return guarded([&] {
-    const Shape whole = shape_of(key, shape, rank);
-    return give_or_wait(handle, kv->store.push_pull(key, {gradient, whole}, {out, whole}));
+    return give(handle,
+                kv->store.set(key, {weights, shape_of(key, shape, rank), element_type(type)}));
   });
 }
 
 leeway_kv_status leeway_kv_set(leeway_kv* kv, const char* key, const float* weights,
                                const std::int64_t* shape, int rank, leeway_kv_handle** handle) {
-  return guarded([&] {
-    return give(handle, kv->store.set(key, {weights, shape_of(key, shape, rank)}));
-  });
+  return leeway_kv_set_as(kv, key, LEEWAY_KV_F32, weights, shape, rank, handle);
 }
 
 leeway_kv_status leeway_kv_gradient(leeway_kv* kv, const char* key, float** memory) {
   return guarded([&] {
-    *memory = kv->store.gradient(key).data;
+    *memory = kv->store.gradient(key).floats();
     return LEEWAY_KV_OK;
   });
 }
@@ -187,7 +234,7 @@ leeway_kv_status leeway_kv_push_gradient(leeway_kv* kv, const char* key,
 
 leeway_kv_status leeway_kv_view(leeway_kv* kv, const char* key, const float** weights) {
   return guarded([&] {
-    *weights = kv->store.view(key).data;
+    *weights = kv->store.view(key).floats();
     return LEEWAY_KV_OK;
   });
 }

@@ -54,6 +54,25 @@ TEST_CASE("C: pushes add, set replaces, and memory of the store is pushed") {
   CHECK(leeway_kv_key(store.kv, 1) == nullptr);
 }
 
+TEST_CASE("C: elements of other types are converted") {
+  OpenStore store;
+  const std::vector<double> halves(6, 0.5);
+  CHECK(leeway_kv_push_as(store.kv, "w", LEEWAY_KV_F64, halves.data(), store.shape, 2, nullptr) ==
+        LEEWAY_KV_OK);
+  std::vector<std::uint16_t> out(6);
+  CHECK(leeway_kv_pull_as(store.kv, "w", LEEWAY_KV_F16, out.data(), store.shape, 2, nullptr) ==
+        LEEWAY_KV_OK);
+  CHECK(out == std::vector<std::uint16_t>(6, 0x3e00));  // 1.5
+  CHECK(leeway_kv_set_as(store.kv, "w", LEEWAY_KV_F16, out.data(), store.shape, 2, nullptr) ==
+        LEEWAY_KV_OK);
+  const std::vector<std::uint16_t> ones(6, 0x3f80);
+  CHECK(leeway_kv_push_pull_as(store.kv, "w", LEEWAY_KV_BF16, ones.data(), out.data(), store.shape,
+                               2, nullptr) == LEEWAY_KV_OK);
+  CHECK(out == std::vector<std::uint16_t>(6, 0x4020));  // 2.5
+  CHECK(leeway_kv_init_as(store.kv, "v", 99, ones.data(), store.shape, 2) == LEEWAY_KV_ERROR);
+  CHECK_THAT(leeway_kv_error(), Contains("element type 99: give LEEWAY_KV_F32"));
+}
+
 TEST_CASE("C: a handle is done after a wait, and calls its function once") {
   OpenStore store;
   std::vector<float> out(6);

@@ -166,7 +166,7 @@ TEST_CASE("launched workers wait for each other at barriers, also after one is k
   CHECK((is_killed ? sum >= 200 && sum < 300 : sum == 300));
 }
 
-TEST_CASE("workers may be programs in C and in Python") {
+TEST_CASE("workers may be programs in C and in Python, with encoded pushes and pulls") {
   const TemporaryFolder out;
   const std::string python = kExamples + "/linear_by_hand.py";
   std::vector<std::vector<std::string>> programs = {{kBin + "/examples/linear_in_c"}};
@@ -174,9 +174,11 @@ TEST_CASE("workers may be programs in C and in Python") {
     programs.push_back({"python3", python});  // else it would need the runtime
   for (const auto& program : programs) {
     const std::string folder = out / program.front().substr(program.front().rfind('/') + 1);
-    Process run(std::vector{kBin + "/leeway", "launch"s, "--out"s, folder, "--workers"s, "2"s} +
+    Process run(std::vector{kBin + "/leeway", "launch"s, "--out"s, folder, "--workers"s, "2"s,
+                            "--compress"s, "push=int8,pull=bf16"s} +
                 program);
     check_ends(run, 0);
+    CHECK_THAT(run.out(), Contains("times fewer"));
     const auto file = read_safetensors(folder + "/weights.safetensors");
     REQUIRE(file);
     const float* const w = file->tensors.at(0).data.as_floats();

@@ -67,7 +67,7 @@ TEST_CASE("a push to a local store is done at once, and the buffer is free") {
   one[0] = 100;
   CHECK(push.done());
   CHECK(calls == 1);
-  CHECK(store.view(3).data[0] == 2);
+  CHECK(store.view(3).floats()[0] == 2);
   store.push_pull(3, {one, {2}}, {w, {2}}).wait();
   CHECK(w[0] == 102);
   CHECK(store.iterations() == 2);

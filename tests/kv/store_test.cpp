@@ -113,6 +113,20 @@ TEST_CASE("ranges lease each sample of each epoch once, and the loop ends with t
   check_line(simulate(fit_line, line_options()));
 }
 
+TEST_CASE("pushes and pulls travel encoded, and residuals keep what an encoding loses") {
+  Options options = line_options();
+  options.compress = {.push = two_bit(0.05), .pull = fp16()};
+  check_line(run(fit_line, options));
+  options.faults = {crashes(worker(2), at_seconds(0.03), 0.02)};
+  check_line(simulate(fit_line, options));
+  const Loop adds = [](Store& store) {
+    float one = 1;
+    store.init("w", {&one, {}});
+    store.push("w", {&one, {}});
+  };
+  CHECK_THAT(simulate(adds, options).error, Contains("sum, assign and updaters need gradients"));
+}
+
 TEST_CASE("a simulated loop is slowed down, crashes and starts again, and no sample is lost") {
   Options options = line_options();
   options.stragglers = {slow(1, 3)};
@@ -354,7 +368,7 @@ TEST_CASE("handles are done when their pull or push is, and continue in order") 
     push.then([&] { order.push_back(3); });
     CHECK(store.iterations() == 1);
     CHECK(order == std::vector{1, 2, 3});
-    CHECK(store.view("w").data[0] == 2);
+    CHECK(store.view("w").floats()[0] == 2);
     CHECK(store.get("w") == std::vector<float>(4, 2.0f));
     CHECK(store.rank() == 0);
     CHECK(store.workers() == 1);

@@ -224,9 +224,9 @@ TEST_CASE("a gradient in the store's memory is pushed, and others of its group a
       const View gradient = store.gradient("large"), small = store.gradient(2);
       const View unused = store.gradient(3);
       REQUIRE(gradient.shape == large);
-      std::fill_n(gradient.data, large.count(), 2.0f);
-      std::fill_n(small.data, 5, 3.0f);
-      std::fill_n(unused.data, 5, 99.0f);
+      std::fill_n(gradient.floats(), large.count(), 2.0f);
+      std::fill_n(small.floats(), 5, 3.0f);
+      std::fill_n(unused.floats(), 5, 99.0f);
       store.push("large");
       store.push(2);
       store.end_iteration();
@@ -244,10 +244,10 @@ TEST_CASE("a push without a gradient is refused") {
     float zero = 0;
     store.init("w", {&zero, {}});
     CHECK_THROWS_WITH(store.push("w"), Contains("gradient()"));
-    *store.gradient("w").data = 1;
+    *store.gradient("w").floats() = 1;
     store.push("w");
     CHECK_THROWS_WITH(store.push("w"), Contains("gradient()"));
-    *store.gradient("w").data = 1;
+    *store.gradient("w").floats() = 1;
     store.end_iteration();
     CHECK_THROWS_WITH(store.push("w"), Contains("gradient()"));
     CHECK_THROWS_WITH(store.push("v"), Contains("not initialised"));
