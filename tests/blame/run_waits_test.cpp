@@ -3,8 +3,7 @@
 #include <catch2/catch.hpp>
 #include <map>
 
-#include "monitoring/event_file.hpp"
-#include "tests/models/datasets/files.hpp"
+#include "tests/blame/event_files.hpp"
 
 namespace leeway::blame {
 namespace {
@@ -23,18 +22,6 @@ std::map<std::pair<std::size_t, Cause>, double> rows_of(const RunWaits& waits) {
   std::map<std::pair<std::size_t, Cause>, double> rows;
   for (const auto& row : waits.rows) rows[{row.worker, row.cause}] = row.seconds;
   return rows;
-}
-
-struct TimedEvent {
-  Address actor;
-  Duration at;
-  Event event;
-};
-
-void write_events(const TemporaryFolder& folder, const std::vector<TimedEvent>& events) {
-  EventFile file(folder.path("events.bin"), EventFile::IfSlow::wait);
-  for (const auto& [actor, at, event] : events) file.add(actor, Instant{} + at, event);
-  file.finish();
 }
 
 }  // namespace
