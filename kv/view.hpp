@@ -15,11 +15,11 @@ enum class ElementType : std::uint8_t { f32, f64, bf16, f16 };
 
 struct ConstView {
   ConstView() = default;
-  ConstView(const float* floats, Shape shape) : data(floats), shape(shape) {}
-  ConstView(const double* doubles, Shape shape)
-      : data(doubles), shape(shape), type(ElementType::f64) {}
-  ConstView(const void* elements, Shape shape, ElementType type)
-      : data(elements), shape(shape), type(type) {}
+  ConstView(const float* floats, Shape extents) : data(floats), shape(extents) {}
+  ConstView(const double* doubles, Shape extents)
+      : data(doubles), shape(extents), type(ElementType::f64) {}
+  ConstView(const void* elements, Shape extents, ElementType element)
+      : data(elements), shape(extents), type(element) {}
   /// Requires f32.
   const float* floats() const;
 
@@ -30,9 +30,10 @@ struct ConstView {
 
 struct View {
   View() = default;
-  View(float* floats, Shape shape) : data(floats), shape(shape) {}
-  View(double* doubles, Shape shape) : data(doubles), shape(shape), type(ElementType::f64) {}
-  View(void* elements, Shape shape, ElementType type) : data(elements), shape(shape), type(type) {}
+  View(float* floats, Shape extents) : data(floats), shape(extents) {}
+  View(double* doubles, Shape extents) : data(doubles), shape(extents), type(ElementType::f64) {}
+  View(void* elements, Shape extents, ElementType element)
+      : data(elements), shape(extents), type(element) {}
   operator ConstView() const { return {data, shape, type}; }
   /// Requires f32.
   float* floats() const;
