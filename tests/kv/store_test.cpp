@@ -115,7 +115,7 @@ TEST_CASE("ranges lease each sample of each epoch once, and the loop ends with t
 
 TEST_CASE("pushes and pulls travel encoded, and residuals keep what an encoding loses") {
   Options options = line_options();
-  options.compress = {.push = two_bit(0.05), .pull = fp16()};
+  options.compress = {.push = int8(), .pull = fp16()};
   check_line(run(fit_line, options));
   options.faults = {crashes(worker(2), at_seconds(0.03), 0.02)};
   check_line(simulate(fit_line, options));
