@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "blame/result_file.hpp"
+#include "blame/sums_by.hpp"
 #include "blame/wait_follower.hpp"
 #include "core/text.hpp"
 #include "monitoring/event_file.hpp"
@@ -18,7 +19,7 @@ namespace {
 
 using Activity = CriticalPath::Activity;
 
-/// What a worker did for some time.
+/// An activity of a worker.
 struct Segment {
   Instant begin, end;
   Activity activity = Activity::other;
@@ -50,16 +51,19 @@ class Segments {
   explicit Segments(std::size_t stages)
       : stages_(stages),
         waits_([this](std::size_t worker, const Cause& cause, Instant begin, Instant end) {
-          const bool is_worker = cause.kind == Cause::Kind::worker;
-          add(worker, {begin, end, activity_of(cause.kind),
-                       is_worker ? std::optional(cause.worker) : std::nullopt});
+          add(worker, {begin, end, activity_of(cause.kind), awaited(cause)});
         }) {}
 
   void handle(const EventRecord& record) {
     const auto& [actor, now, event] = record;
     if (!begin_ || now < *begin_) begin_ = now;
     if (stages_ > 1) {
-      if (const auto* operation = event.as<event::StageComputed>()) computed(*operation, now);
+      const auto* operation = event.as<event::StageComputed>();
+      if (!operation) return;
+      find_neighbours(*operation);
+      waits_.handle(actor, now, event);
+      add(operation->worker.value(),
+          {{now.ns - operation->computed.ns}, now, Activity::computing, {}});
       return;
     }
     waits_.handle(actor, now, event);
@@ -73,9 +77,8 @@ class Segments {
     }
   }
 
-  /// Requires that a worker has computed.
-  CriticalPath path() const;
-  bool has_computations() const { return last_computation().has_value(); }
+  /// None if no worker has computed.
+  std::optional<CriticalPath> path() const;
 
  private:
   /// By pipeline, iteration, micro-batch and chunk.
@@ -89,8 +92,22 @@ class Segments {
     if (segment.end > segment.begin) all.push_back(segment);
   }
 
-  /// A stage has waited for its neighbours, then computed.
-  void computed(const event::StageComputed& operation, Instant now) {
+  /// The worker that a wait with this cause ends with; none if it is not known.
+  std::optional<std::size_t> awaited(const Cause& cause) const {
+    switch (cause.kind) {
+      case Cause::Kind::worker:
+        return cause.worker;
+      case Cause::Kind::stage_before:
+        return before_;
+      case Cause::Kind::stage_after:
+        return after_;
+      default:
+        return std::nullopt;
+    }
+  }
+
+  /// Finds the stages that have computed the input of an operation.
+  void find_neighbours(const event::StageComputed& operation) {
     const std::size_t stage = operation.worker.value(), pipeline = stage / stages_;
     const auto place = [&](std::uint32_t chunk) {
       return Place(pipeline, operation.iteration, operation.micro_batch, chunk);
@@ -99,29 +116,19 @@ class Segments {
       const auto taken = from.extract(place(chunk));
       return taken ? std::optional(taken.mapped()) : std::nullopt;
     };
-    std::optional<std::size_t> before, after;  // the stages that have computed what it waited for
+    before_ = after_ = std::nullopt;
     using Operation = event::StageComputed::Operation;
     if (operation.operation == Operation::forward) {
-      if (operation.chunk > 0) before = take(activations_, operation.chunk - 1);
+      if (operation.chunk > 0) before_ = take(activations_, operation.chunk - 1);
       activations_[place(operation.chunk)] = stage;
     } else if (operation.operation == Operation::backward_inputs) {
-      after = take(gradients_, operation.chunk + 1);
+      after_ = take(gradients_, operation.chunk + 1);
       if (operation.chunk > 0) gradients_[place(operation.chunk)] = stage;
       activations_.erase(place(operation.chunk));  // of the last chunk: no chunk has taken it
     }
-    const Duration neighbours = operation.waited_before + operation.waited_after;
-    Instant at{now.ns - operation.computed.ns - operation.waited.ns};
-    const auto until = [&](Duration time, Activity activity, std::optional<std::size_t> waits_for) {
-      add(stage, {at, at + time, activity, waits_for});
-      at = at + time;
-    };
-    until(operation.waited - neighbours, Activity::other, {});
-    until(operation.waited_before, Activity::message, before);
-    until(operation.waited_after, Activity::message, after);
-    until(operation.computed, Activity::computing, {});
   }
 
-  /// The last segment of a worker that fits and has begun before `time`; null if there is none.
+  /// The last segment of a worker that fits and begins before `time`, or null.
   template <class Fits>
   const Segment* last_before(std::size_t worker, Instant time, Fits fits) const {
     const auto found = of_.find(worker);
@@ -149,10 +156,13 @@ class Segments {
   std::map<std::size_t, std::vector<Segment>> of_;  // by worker
   std::map<WorkerId, Instant> started_;
   std::map<Place, std::size_t> activations_, gradients_;  // the stages that have computed them
+  std::optional<std::size_t> before_, after_;             // see find_neighbours()
 };
 
-CriticalPath Segments::path() const {
-  auto [worker, now] = *last_computation();
+std::optional<CriticalPath> Segments::path() const {
+  const auto last = last_computation();
+  if (!last) return std::nullopt;
+  auto [worker, now] = *last;
   CriticalPath path{.seconds = (now - *begin_).seconds(), .rows = {}};
   std::map<std::pair<Activity, std::size_t>, double> sums;
   const auto go_back = [&](Instant to, Activity activity) {
@@ -195,11 +205,7 @@ std::size_t stages_of(const nlohmann::json& result) {
 }  // namespace
 
 std::vector<std::pair<Activity, double>> CriticalPath::by_activity() const {
-  std::map<Activity, double> sums;
-  for (const Row& row : rows) sums[row.activity] += row.seconds;
-  std::vector<std::pair<Activity, double>> all(sums.begin(), sums.end());
-  std::ranges::stable_sort(all, std::greater<>(), [](const auto& one) { return one.second; });
-  return all;
+  return sums_by(rows, &Row::activity);
 }
 
 std::string name_of(Activity activity) {
@@ -238,9 +244,9 @@ Expected<CriticalPath> find_critical_path(const std::string& folder) {
   const auto read =
       read_events(*events, [&](const EventRecord& record) { segments.handle(record); });
   if (!read) return read.error();
-  if (!segments.has_computations())
-    return Error{concat('"', *events, "\" has no iteration of a worker")};
-  return segments.path();
+  auto path = segments.path();
+  if (!path) return Error{concat('"', *events, "\" has no iteration of a worker")};
+  return std::move(*path);
 }
 
 }  // namespace leeway::blame

@@ -4,9 +4,13 @@
 // It is followed backwards from the end of the last computation. A computation began after the wait
 // before it. A wait for another worker ended with that worker's push, activation or gradient, so
 // the path continues at the end of that worker's computation; the time between is that of the
-// message and of the update by it. Each moment of the run is on the path once, with one activity of
-// one worker, so a computation that is shortened by a second shortens the run by at most a second,
-// and a computation that is not on the path does not shorten it.
+// message and of the update by it. Each moment is on the path once, with one activity of one
+// worker.
+//
+// Known limits. The awaited computation is found by its time, so it may be an earlier one if its
+// end is reported after the pull is answered, or a later one of a stage. Waits of chunks that run
+// back (zb_v, dualpipe_v) name no stage. A pull that the removal of a worker releases counts as a
+// message of that worker.
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -24,7 +28,7 @@ struct CriticalPath {
     request,  // of the worker, as in Cause
     samples,
     weights,
-    other,  // of the worker, not known: its start, an iteration that was given up
+    other,  // not known: the worker's start, an iteration that was given up, a stage's requests
   };
   struct Row {
     Activity activity = Activity::other;

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "blame/result_file.hpp"
+#include "blame/sums_by.hpp"
 #include "monitoring/event_file.hpp"
 
 namespace leeway::blame {
@@ -69,11 +70,7 @@ Rows divide(const Json& result) {
 }  // namespace
 
 std::vector<std::pair<Cause, double>> RunWaits::by_cause() const {
-  std::map<Cause, double> sums;
-  for (const Row& row : rows) sums[row.cause] += row.seconds;
-  std::vector<std::pair<Cause, double>> all(sums.begin(), sums.end());
-  std::ranges::stable_sort(all, std::greater<>(), [](const auto& one) { return one.second; });
-  return all;
+  return sums_by(rows, &Row::cause);
 }
 
 double RunWaits::attributed() const {

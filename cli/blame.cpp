@@ -40,48 +40,51 @@ std::string sentence(const blame::RunWaits& waits) {
   return explain(cause, waits.share(seconds));
 }
 
-/// "worker 1 (2.20), 0 (2.18) and 5 more": seconds of workers, without those below a percent.
-std::string by_worker(const std::vector<std::pair<std::size_t, double>>& seconds) {
-  double sum = 0;
-  for (const auto& one : seconds) sum += one.second;
+/// "worker 1 (2.20), 0 (2.18) and 5 more": the workers of the rows whose `member` is `value`,
+/// without those below a percent of `seconds`.
+template <class Row, class Value>
+std::string workers_of(const std::vector<Row>& rows, Value Row::*member, const Value& value,
+                       double seconds) {
   std::string text;
   std::size_t count = 0;
-  for (const auto& [worker, of_worker] : seconds) {
-    if (of_worker < 0.01 * sum || ++count > kShown) continue;
-    text += concat(text.empty() ? "worker " : ", ", worker, " (", fixed(of_worker, 2), ')');
+  for (const Row& row : rows) {
+    if (row.*member != value || row.seconds < 0.01 * seconds || ++count > kShown) continue;
+    text += concat(text.empty() ? "worker " : ", ", row.worker, " (", fixed(row.seconds, 2), ')');
   }
   if (count > kShown) text += concat(" and ", count - kShown, " more");
   return text;
 }
 
-void print(const blame::CriticalPath& path) {
-  std::cout << "\nCritical path, " << duration(path.seconds) << ":\n\n";
+/// A line for each of the sums, which are those of the rows by `member`. `whole`: seconds of which
+/// shares are printed.
+template <class Row, class Value>
+std::string table_of(std::vector<std::string> header,
+                     const std::vector<std::pair<Value, double>>& sums,
+                     const std::vector<Row>& rows, Value Row::*member, double whole) {
   TextTable table;
-  table.add({"spent on", "seconds", "of the path", "of"});
-  for (const auto& [activity, seconds] : path.by_activity()) {
-    std::vector<std::pair<std::size_t, double>> workers;
-    for (const auto& row : path.rows)
-      if (row.activity == activity) workers.emplace_back(row.worker, row.seconds);
-    table.add({name_of(activity), fixed(seconds, 2), percent(seconds / path.seconds),
-               by_worker(workers)});
-  }
-  std::cout << table.text() << '\n' << explain(path) << '\n';
+  table.add(std::move(header));
+  for (const auto& [value, seconds] : sums)
+    table.add({name_of(value), fixed(seconds, 2), percent(seconds / whole),
+               workers_of(rows, member, value, seconds)});
+  return table.text();
+}
+
+void print(const blame::CriticalPath& path) {
+  std::cout << "\nCritical path, " << duration(path.seconds) << ":\n\n"
+            << table_of({"spent on", "seconds", "of the path", "of"}, path.by_activity(), path.rows,
+                        &blame::CriticalPath::Row::activity, path.seconds)
+            << '\n'
+            << explain(path) << '\n';
 }
 
 void print(const blame::RunWaits& waits) {
   std::cout << waits.name << ", " << waits.workers << " workers: computing "
             << duration(waits.compute) << ", waiting " << duration(waits.wait) << " ("
-            << percent(waits.share(waits.wait)) << " of all time)\n\n";
-  TextTable table;
-  table.add({"waited for", "seconds", "of all time", "by"});
-  for (const auto& [cause, seconds] : waits.by_cause()) {
-    std::vector<std::pair<std::size_t, double>> workers;
-    for (const auto& row : waits.rows)
-      if (row.cause == cause) workers.emplace_back(row.worker, row.seconds);
-    table.add(
-        {name_of(cause), fixed(seconds, 2), percent(waits.share(seconds)), by_worker(workers)});
-  }
-  std::cout << table.text() << '\n' << sentence(waits) << '\n';
+            << percent(waits.share(waits.wait)) << " of all time)\n\n"
+            << table_of({"waited for", "seconds", "of all time", "by"}, waits.by_cause(),
+                        waits.rows, &blame::RunWaits::Row::cause, waits.compute + waits.wait)
+            << '\n'
+            << sentence(waits) << '\n';
   if (!waits.from_events && !waits.has_stages)
     std::cout << "Divided in proportion to parked times; run with --trace to divide each wait, and "
                  "to see the critical path.\n";

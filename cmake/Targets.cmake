@@ -33,7 +33,7 @@ function(leeway_library name)
 endfunction()
 
 # Options for code whose optimisation takes longer than running it: tests, and everything that runs once per program. GCC
-# compiles it 20% faster with -Og than with -O1, and instrumented tests in half the time without any.
+# compiles it 20% faster with -Og than with -O1, and instrumented tests in half the time without optimisation.
 set(LEEWAY_QUICK_COMPILE $<$<NOT:$<CONFIG:Debug>>:$<IF:$<CXX_COMPILER_ID:GNU>,-Og,-O1>>)
 set(LEEWAY_TEST_COMPILE ${LEEWAY_QUICK_COMPILE})
 if(LEEWAY_SANITIZE)

@@ -1,6 +1,6 @@
 #pragma once
 // LocalStore: a store in this process only, with one worker and without actors. A push updates the
-// weights at once, from the user's memory.
+// weights at once, from the user's memory if it has floats.
 #include <memory>
 #include <optional>
 #include <vector>

@@ -18,8 +18,8 @@ struct Options {
   std::uint32_t shards = 2;
   std::uint32_t replicas = 1;
   plan::Consistency consistency = plan::Ssp{3};
-  /// Encodings of pushes and pulls in messages: {.push = int8(), .pull = bf16()}. Pushes of sum,
-  /// assign and updaters have none.
+  /// Encodings of pushes and pulls in messages: {.push = int8(), .pull = bf16()}. A run refuses
+  /// those of pushes with sum, assign and updaters, with backup and quorum, and with clip_value.
   plan::Compression compress;
   /// Samples per epoch and of an iteration, for next_range(). 0: the loops decide when they end.
   std::int64_t samples = 0;

@@ -12,7 +12,7 @@ void check_floats(ElementType type) {
   LW_CHECK(type == ElementType::f32, static_cast<int>(type));
 }
 
-/// Of a type in half precision.
+/// The tensor type of f16 or bf16.
 DType half_type(ElementType type) {
   LW_CHECK(type == ElementType::bf16 || type == ElementType::f16, static_cast<int>(type));
   return type == ElementType::bf16 ? DType::bf16 : DType::f16;

@@ -1,8 +1,8 @@
 #pragma once
-// Views of a program's memory: row-major tensors of any element type.
+// Views of a program's memory: row-major tensors of one of four element types.
 //
-// Shards keep, update and send floats, whatever type a view has: push(), set() and init() convert
-// to f32, pull() from it. Widening is exact; narrowing rounds to nearest, ties to even, and values
+// Shards keep and update floats, whatever type a view has: push(), set() and init() convert to f32,
+// pull() from it. Widening is exact; narrowing rounds to nearest, ties to even, and values
 // beyond the range of the type become infinite. To send fewer bytes, use codecs.
 #include <cstdint>
 

@@ -60,14 +60,14 @@ TEST_CASE("a part of a view is converted in its place") {
 void add_in_all_types(Store& store) {
   const Shape large{2000, 1000}, small{3};
   const std::vector<std::uint16_t> ones(static_cast<std::size_t>(large.count()), kF16One);
-  const std::vector<double> tenths(3, 0.5);
+  const std::vector<double> doubles(3, 0.5);
   const std::vector<std::uint16_t> halves(3, kBf16Half);
   store.init("large", {ones.data(), large, ElementType::f16});
-  store.init("doubles", {tenths.data(), small});
+  store.init("doubles", {doubles.data(), small});
   store.init("bf16", {halves.data(), small, ElementType::bf16});
   for (int round = 0; round < 2; ++round) {
     store.push("large", {ones.data(), large, ElementType::f16});
-    store.push("doubles", {tenths.data(), small});
+    store.push("doubles", {doubles.data(), small});
     store.push("bf16", {halves.data(), small, ElementType::bf16});
     store.end_iteration();
   }
