@@ -1,16 +1,15 @@
 #pragma once
 // CriticalPath: the chain of activities that decided how long a run took, from its events.
 //
-// It is followed backwards from the end of the last computation. A computation began after the wait
-// before it. A wait for another worker ended with that worker's push, activation or gradient, so
-// the path continues at the end of that worker's computation; the time between is that of the
-// message and of the update by it. Each moment is on the path once, with one activity of one
-// worker.
+// It is followed backwards from the end of the last computation whose samples count. A computation
+// began after the wait before it. A wait for another worker ended with that worker's push,
+// activation or gradient, so the path continues in the computation of that iteration or micro-batch
+// by that worker; the time between is that of the message and of the update by it. Each moment is
+// on the path once, with one activity of one worker.
 //
-// Known limits. The awaited computation is found by its time, so it may be an earlier one if its
-// end is reported after the pull is answered, or a later one of a stage. Waits of chunks that run
-// back (zb_v, dualpipe_v) name no stage. A pull that the removal of a worker releases counts as a
-// message of that worker.
+// Where a wait ended because the other worker was removed, the path continues with that worker.
+// Rounds that a scheduler closes (backup, quorum) count as ended by the last push that they
+// contain. The path does not lead from one pipeline to another.
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -28,14 +27,15 @@ struct CriticalPath {
     request,  // of the worker, as in Cause
     samples,
     weights,
-    other,  // not known: the worker's start, an iteration that was given up, a stage's requests
+    undivided,  // request, samples and weights of a stage together
+    unknown,    // the worker starts, has given up an iteration, or is lost, idle or leaves
   };
   struct Row {
-    Activity activity = Activity::other;
+    Activity activity = Activity::unknown;
     std::size_t worker = 0;
     double seconds = 0;
   };
-  double seconds = 0;     // from the first event to the end of the last computation
+  double seconds = 0;     // from the first event to that end
   std::vector<Row> rows;  // sum to `seconds`; longest first
 
   /// The seconds of all workers together, longest first.
@@ -43,11 +43,11 @@ struct CriticalPath {
 };
 
 std::string name_of(CriticalPath::Activity activity);
-/// A sentence about the longest row.
+/// A line about the longest row.
 std::string explain(const CriticalPath& path);
 
 /// Of the run of a folder with events (--trace). Errors: a file is missing or malformed, or no
-/// worker has computed.
+/// iteration has ended.
 Expected<CriticalPath> find_critical_path(const std::string& folder);
 
 }  // namespace leeway::blame

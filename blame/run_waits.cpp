@@ -19,8 +19,8 @@ using Rows = std::map<std::pair<std::size_t, Cause>, double>;
 
 Expected<Rows> follow(const std::string& path) {
   Rows rows;
-  WaitFollower follower([&](std::size_t worker, const Cause& cause, Instant begin, Instant end) {
-    rows[{worker, cause}] += (end - begin).seconds();
+  WaitFollower follower([&](const Wait& wait) {
+    rows[{wait.worker, wait.cause}] += (wait.end - wait.begin).seconds();
   });
   const auto read = read_events(path, [&](const EventRecord& record) {
     follower.handle(record.actor, record.at, record.event);

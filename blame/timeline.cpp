@@ -33,10 +33,9 @@ double microseconds_of(std::int64_t ns) {
 class Timeline {
  public:
   explicit Timeline(std::ostream& out)
-      : out_(out),
-        waits_([this](std::size_t worker, const Cause& cause, Instant begin, Instant end) {
-          slice(concat("worker ", worker), concat("waits for ", name_of(cause)), begin, end, "wait",
-                {});
+      : out_(out), waits_([this](const Wait& wait) {
+          slice(concat("worker ", wait.worker), concat("waits for ", name_of(wait.cause)),
+                wait.begin, wait.end, "wait", {});
         }) {
     out_ << "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n";
   }

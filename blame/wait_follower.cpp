@@ -46,8 +46,12 @@ void WaitFollower::handle(Address actor, Instant now, const Event& event) {
   if (const auto* parked = event.as<event::PullParked>()) {
     if (!has_begun(parked->worker, parked->iteration))
       pulls_[{parked->worker, parked->iteration}].parked[actor] = now;
+  } else if (const auto* clock = event.as<event::ClockMoved>()) {
+    moved_[{actor, clock->worker}] = Iteration(clock->clock.value() - 1);
+  } else if (const auto* removed = event.as<event::Removed>()) {
+    moved_[{actor, removed->worker}] = std::nullopt;
   } else if (const auto* released = event.as<event::PullReleased>()) {
-    mover_[actor] = released->mover;
+    mover_[actor] = {released->mover, moved_[{actor, released->mover}]};
   } else if (const auto* pull = event.as<event::PullAnswered>()) {
     answered(actor, *pull, now);
   } else if (const auto* lease = event.as<event::LeaseGranted>()) {
@@ -62,8 +66,8 @@ void WaitFollower::handle(Address actor, Instant now, const Event& event) {
   }
 }
 
-void WaitFollower::report(WorkerId worker, const Cause& cause, Instant begin, Instant end) {
-  if (end > begin) on_wait_(worker.value(), cause, begin, end);
+void WaitFollower::report(const Wait& wait) const {
+  if (wait.end > wait.begin) on_wait_(wait);
 }
 
 bool WaitFollower::has_begun(WorkerId worker, Iteration iteration) const {
@@ -95,9 +99,10 @@ void WaitFollower::started(const event::StepStarted& step, Instant now) {
   forget(step.worker, step.iteration);
   started_[step.worker] = step.iteration;
   Instant at{now.ns - step.waited.ns};
-  const auto until = [&](Instant end, const Cause& cause) {
+  const auto until = [&](Instant end, const Cause& cause,
+                         std::optional<Iteration> iteration = std::nullopt) {
     end = std::clamp(end, std::min(at, now), now);
-    report(step.worker, cause, at, end);
+    report({step.worker.value(), cause, at, end, iteration});
     at = end;
   };
   if (!pulls) return until(now, {Cause::Kind::weights});
@@ -107,9 +112,11 @@ void WaitFollower::started(const event::StepStarted& step, Instant now) {
   if (last.parked_at) {
     until(*last.parked_at, {Cause::Kind::request});
     // Without another worker, the bound has moved, or the worker's own push was on its way.
-    const bool is_other = last.released_by && *last.released_by != step.worker;
-    until(last.answered, is_other ? Cause{Cause::Kind::worker, last.released_by->value()}
-                                  : Cause{Cause::Kind::request});
+    if (last.released_by && last.released_by->worker != step.worker)
+      until(last.answered, {Cause::Kind::worker, last.released_by->worker.value()},
+            last.released_by->iteration);
+    else
+      until(last.answered, {Cause::Kind::request});
   } else {
     until(last.answered, {Cause::Kind::request});
   }
@@ -119,7 +126,7 @@ void WaitFollower::started(const event::StepStarted& step, Instant now) {
 void WaitFollower::computed(const event::StageComputed& operation, Instant now) {
   Instant at{now.ns - operation.computed.ns - operation.waited.ns};
   const auto add = [&](Duration time, Cause::Kind kind) {
-    report(operation.worker, {kind}, at, at + time);
+    report({operation.worker.value(), {kind}, at, at + time, {}});
     at = at + time;
   };
   const Duration neighbours = operation.waited_before + operation.waited_after;

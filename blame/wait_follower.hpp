@@ -34,6 +34,15 @@ std::string name_of(const Cause& cause);
 /// A sentence about the cause of the longest waits, with its share of all time and a remedy.
 std::string explain(const Cause& cause, double share);
 
+/// A part of a worker's wait.
+struct Wait {
+  std::size_t worker = 0;
+  Cause cause;
+  Instant begin, end;
+  /// With Kind::worker: of the push that ended the wait. None: the worker was removed.
+  std::optional<Iteration> iteration;
+};
+
 /// A wait ends when a worker starts an iteration, whose event states how long it has waited. It is
 /// divided at the moments of the pull that was answered last: when the lease came, when the pull
 /// was parked, and when it was answered. A stage waits before its operations, whose events state
@@ -41,8 +50,7 @@ std::string explain(const Cause& cause, double share);
 class WaitFollower {
  public:
   /// Called for each part of a wait.
-  using OnWait =
-      std::function<void(std::size_t worker, const Cause& cause, Instant begin, Instant end)>;
+  using OnWait = std::function<void(const Wait&)>;
 
   explicit WaitFollower(OnWait on_wait) : on_wait_(std::move(on_wait)) {}
   void handle(Address actor, Instant at, const Event& event);
@@ -50,12 +58,17 @@ class WaitFollower {
   std::size_t open_pulls() const { return pulls_.size(); }
 
  private:
+  /// What has moved the clocks of a shard.
+  struct Move {
+    WorkerId worker;
+    std::optional<Iteration> iteration;  // of its push; none: it was removed
+  };
   /// The pulls of one iteration at all shards.
   struct Pulls {
-    std::map<Address, Instant> parked;    // by shard
-    Instant answered;                     // at the last shard that has answered
-    std::optional<Instant> parked_at;     // at the same shard
-    std::optional<WorkerId> released_by;  // at the same shard: the worker that has moved
+    std::map<Address, Instant> parked;  // by shard
+    Instant answered;                   // at the last shard that has answered
+    std::optional<Instant> parked_at;   // at the same shard
+    std::optional<Move> released_by;    // at the same shard
   };
 
   /// Whether the worker has started the iteration: an event of another node may come after it.
@@ -66,11 +79,12 @@ class WaitFollower {
   void started(const event::StepStarted& step, Instant now);
   void computed(const event::StageComputed& operation, Instant now);
 
-  void report(WorkerId worker, const Cause& cause, Instant begin, Instant end);
+  void report(const Wait& wait) const;
 
   OnWait on_wait_;
   std::map<std::pair<WorkerId, Iteration>, Pulls> pulls_;
-  std::map<Address, WorkerId> mover_;      // by shard: the worker that releases the next pull
+  std::map<std::pair<Address, WorkerId>, std::optional<Iteration>> moved_;  // as in Move
+  std::map<Address, Move> mover_;          // by shard: releases the pull that is answered next
   std::map<WorkerId, Instant> leased_;     // the time of its last lease
   std::map<WorkerId, Iteration> started_;  // its last iteration
 };

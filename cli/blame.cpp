@@ -114,20 +114,18 @@ Json json_of(const blame::CriticalPath& path) {
 int blame_run(const BlameOptions& options) {
   const auto waits = blame::read_run_waits(options.folder);
   if (!waits) return refuse(waits.error());
-  std::optional<blame::CriticalPath> path;
-  if (events_path(options.folder)) {
-    auto found = blame::find_critical_path(options.folder);
-    if (!found) return refuse(found.error());
-    path = std::move(*found);
-  }
+  std::optional<Expected<blame::CriticalPath>> path;
+  if (events_path(options.folder)) path = blame::find_critical_path(options.folder);
   if (options.json) {
     Json json = json_of(*waits);
-    if (path) json["critical_path"] = json_of(*path);
+    if (path && *path) json["critical_path"] = json_of(**path);
+    if (path && !*path) json["critical_path_error"] = path->error().text;
     std::cout << json.dump(2) << '\n';
-    return kExitOk;
+  } else {
+    print(*waits);
+    if (path && *path) print(**path);
   }
-  print(*waits);
-  if (path) print(*path);
+  if (path && !*path) std::cerr << "leeway: no critical path: " << path->error().text << '\n';
   return kExitOk;
 }
 

@@ -36,8 +36,9 @@ RunInfo info_of(const Plan& plan, std::string policy, std::int64_t bound) {
 RunHistory::RunHistory(RunInfo info)
     : info_(std::move(info)),
       intervals_(info_.workers, std::min<std::size_t>(info_.workers, kMostRows)),
-      waits_([this](std::size_t worker, const blame::Cause& cause, Instant begin, Instant end) {
-        waited(worker, cause, (begin - Instant()).seconds(), (end - Instant()).seconds());
+      waits_([this](const blame::Wait& wait) {
+        waited(wait.worker, wait.cause, (wait.begin - Instant()).seconds(),
+               (wait.end - Instant()).seconds());
       }),
       bound_(info_.bound),
       leads_by_row_(std::min<std::size_t>(info_.workers, kMostRows)),

@@ -112,9 +112,8 @@ TEST_CASE("a pull that waited for the worker's own push counts as a request") {
 
 TEST_CASE("events of shards that come after the iteration neither change nor keep its waits") {
   std::map<Cause, double> sums;
-  WaitFollower follower([&](std::size_t, const Cause& cause, Instant begin, Instant end) {
-    sums[cause] += (end - begin).seconds();
-  });
+  WaitFollower follower(
+      [&](const Wait& wait) { sums[wait.cause] += (wait.end - wait.begin).seconds(); });
   const WorkerId id(0);
   for (std::int64_t i = 0; i < 3; ++i) {
     const Instant now = Instant{} + seconds(10 * i + 10);
@@ -129,9 +128,9 @@ TEST_CASE("events of shards that come after the iteration neither change nor kee
 
 TEST_CASE("the events of a stage divide its waits by its neighbours") {
   std::map<Cause, double> sums;
-  WaitFollower follower([&](std::size_t worker, const Cause& cause, Instant begin, Instant end) {
-    CHECK(worker == 2);
-    sums[cause] += (end - begin).seconds();
+  WaitFollower follower([&](const Wait& wait) {
+    CHECK(wait.worker == 2);
+    sums[wait.cause] += (wait.end - wait.begin).seconds();
   });
   follower.handle(worker(2), Instant{} + seconds(10),
                   event::StageComputed{.worker = WorkerId(2),

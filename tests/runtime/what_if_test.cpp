@@ -9,6 +9,7 @@
 #include <set>
 #include <sstream>
 
+#include "blame/critical_path.hpp"
 #include "blame/run_waits.hpp"
 #include "blame/timeline.hpp"
 #include "runtime/scenario.hpp"
@@ -41,12 +42,16 @@ class TracedRun {
     if (pipeline.stages > 1) {
       plan.micro_batches = 4;
       plan.batch = 16;
+      if (pipeline.schedule.ends_with("_v"))  // two chunks per stage
+        plan.model = {plan::Linear{64}, plan::Relu{}, plan::Linear{64}, plan::Relu{},
+                      plan::Linear{4}};
     }
     if (is_simulated) plan.simulated = plan::World{.speed = 0.01};
     RunOptions options;
     options.folder = folder();
     options.trace = options.quiet = true;
     result_ = run(plan, options);
+    INFO(result_.error);
     REQUIRE(result_.ok());
   }
   std::string folder() const { return root_ / "run"; }
@@ -75,6 +80,33 @@ TEST_CASE("the causes of waiting sum to the measured time, simulated and on thre
       const blame::Cause slow{blame::Cause::Kind::worker, 3};
       if (is_simulated) CHECK(waits->by_cause().front().first == slow);
     }
+}
+
+TEST_CASE("the critical path of a run leads through its straggler, and lasts as long as the run") {
+  using Activity = blame::CriticalPath::Activity;
+  struct Case {
+    plan::Consistency policy;
+    plan::Pipeline pipeline;
+    std::size_t slow;
+  };
+  const auto [policy, pipeline, slow] = GENERATE(
+      Case{plan::Bsp{}, {}, 3}, Case{plan::Ssp{2}, {}, 3}, Case{plan::Bsp{}, {.stages = 2}, 2},
+      Case{plan::Bsp{}, {.stages = 2, .schedule = "zb_v", .chunks = 2}, 2},
+      Case{plan::Bsp{}, {.stages = 2, .schedule = "dualpipe_v", .chunks = 2}, 2});
+  CAPTURE(policy.index(), pipeline.stages, pipeline.schedule);
+  const TracedRun traced(policy, true, pipeline);
+  const auto path = blame::find_critical_path(traced.folder());
+  REQUIRE(path);
+  double sum = 0, computing = 0, of_slow = 0;
+  for (const auto& row : path->rows) {
+    sum += row.seconds;
+    if (row.activity == Activity::computing) computing += row.seconds;
+    if (row.activity == Activity::computing && row.worker == slow) of_slow = row.seconds;
+  }
+  CHECK(sum == Approx(path->seconds));
+  CHECK(path->seconds == Approx(traced.result().seconds).epsilon(0.05));
+  CHECK(of_slow > 0.8 * computing);
+  CHECK(computing > 0.5 * path->seconds);
 }
 
 TEST_CASE("a replay takes as long as the run did, and less without its straggler") {
