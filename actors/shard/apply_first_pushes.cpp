@@ -99,7 +99,8 @@ std::optional<WorkerId> ApplyFirstPushes::apply_closed(Outbox& out) {
   const Closing closed = *std::exchange(closing_, std::nullopt);
   if (leads_)
     for (std::size_t missed = missing(); missed > 0; --missed) grace_.missed();
-  WorkerId last;  // the contributor that completed the round
+  // The contributor that completed the round.
+  WorkerId last = closed.contributors.empty() ? WorkerId() : closed.contributors.front();
   for (const WholePush& push : std::exchange(whole_, {}))
     if (closed.is_contributor(push.worker)) last = push.worker;
   auto held = held_.take(closed.round);

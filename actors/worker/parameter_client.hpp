@@ -134,12 +134,16 @@ void ParameterClient::push_layer(const PushedIteration& of, int layer,
         message.scale = encoder_.is_active() ? 1 : of.scale;
         for (const BlockId id : bucket.blocks) {
           const Version version = versions[id.value()];
-          if (message.assigned.empty())
+          if (message.assigned.empty()) {
             message.blocks.push_back(
                 encoder_.encode(id, version, of.iteration, gradient(id), of.scale, out));
-          else
-            message.blocks.push_back(
-                {id, version, DType::f32, Shape{job_->layout->block(id).floats}, gradient(id)});
+          } else {
+            const auto slices = assigned.find(id);
+            message.blocks.push_back(encoder_.assign(
+                id, version, of.iteration, gradient(id),
+                slices == assigned.end() ? std::set<std::uint32_t>() : slices->second, of.scale,
+                applied, out));
+          }
         }
       }
       push(shard, std::move(message), out);

@@ -25,6 +25,21 @@ Sums sums_of(std::span<const float> values) {
   return sums;
 }
 
+/// The floats of a blob, in memory of the host that no other blob refers to.
+Blob unique_on_host(Blob blob) {
+  Blob values = blob.on_host();
+  blob.reset();
+  if (values.unique()) return values;
+  Blob copy = Blob::allocate(values.size());
+  std::copy_n(values.data(), values.size(), copy.mutable_data());
+  return copy;
+}
+
+void multiply(std::span<float> values, float factor) {
+  if (factor == 1) return;
+  for (float& value : values) value *= factor;
+}
+
 }  // namespace
 
 PushEncoder::PushEncoder(std::shared_ptr<const Job> job, WorkerId id)
@@ -48,16 +63,9 @@ msg::BlockData PushEncoder::encode(BlockId id, Version version, Iteration iterat
     data.data = encoded_zeros(id, *codec);
     return data;
   }
-  Blob values = data.data.on_host();
-  data.data.reset();
-  if (!values.unique()) {
-    Blob copy = Blob::floats(block.floats);
-    std::copy_n(values.as_floats(), count, copy.mutable_floats());
-    values = std::move(copy);
-  }
+  Blob values = unique_on_host(std::move(data.data));
   const std::span<float> floats(values.mutable_floats(), count);
-  if (scale != 1)
-    for (float& value : floats) value *= scale;
+  multiply(floats, scale);
   if (correction_) add_velocity(id, floats);
   Sums given, encoded;
   if (out.is_checked()) given = sums_of(floats);
@@ -75,6 +83,68 @@ msg::BlockData PushEncoder::encode(BlockId id, Version version, Iteration iterat
         id_, iteration, id, given.plain, sums_of(floats).plain, given.absolute + encoded.absolute});
   if (!planted(Mutant::residual_forgotten)) residuals_[id.value()] = std::move(values);
   return data;
+}
+
+msg::BlockData PushEncoder::assign(BlockId id, Version version, Iteration iteration, Blob values,
+                                   const std::set<std::uint32_t>& slices, float scale,
+                                   bool only_assigns, Outbox& out) {
+  const Block& block = job_->layout->block(id);
+  const auto count = static_cast<std::size_t>(block.floats);
+  msg::BlockData data{id, version, DType::f32, Shape{block.floats}, std::move(values)};
+  if (job_->cost_only || !job_->push_codec_of(block, iteration)) return data;
+  Blob& residual = residuals_[id.value()];
+  Sums dropped, given;
+  if (residual) {
+    std::vector<float> of_slices(count);
+    for_each(block, slices, [&](std::int64_t begin, std::int64_t end) {
+      float* const lost = residual.mutable_floats();
+      std::copy(lost + begin, lost + end, of_slices.data() + begin);
+      std::fill(lost + begin, lost + end, 0.0f);
+    });
+    dropped = sums_of(of_slices);
+  }
+  if (!only_assigns) {
+    const Blob assigned = data.data.on_host();
+    data.data = Blob::floats(block.floats);
+    const std::span<float> floats(data.data.mutable_floats(), count);
+    std::copy_n(assigned.as_floats(), count, floats.data());
+    clear(block, slices, floats.data());
+    multiply(floats, scale);
+    if (correction_) add_velocity(id, floats);
+    clear(block, slices, floats.data());
+    given = sums_of(floats);
+    if (residual)
+      kernels::accumulate(floats.data(), residual.as_floats(), 1, block.floats,
+                          kernels::Write::add);
+    residual.reset();
+    if (correction_) clear_sent(id, floats);
+    for_each(block, slices, [&](std::int64_t begin, std::int64_t end) {
+      std::copy(assigned.as_floats() + begin, assigned.as_floats() + end, floats.data() + begin);
+    });
+  }
+  if (out.is_checked()) {
+    const Sums kept = residual ? sums_of({residual.as_floats(), count}) : Sums();
+    out.emit_to_checkers(event::GradientEncoded{id_, iteration, id, given.plain - dropped.plain,
+                                                kept.plain, given.absolute + dropped.absolute});
+  }
+  return data;
+}
+
+template <class Handle>
+void PushEncoder::for_each(const Block& block, const std::set<std::uint32_t>& slices,
+                           Handle handle) const {
+  for (const std::uint32_t number : slices) {
+    const BlockSlice& slice = block.slices[number];
+    const auto& spec = job_->model->parameters()[static_cast<std::size_t>(slice.parameter)].spec;
+    handle(slice.offset, slice.offset + slice.rows * spec.shape.row_count());
+  }
+}
+
+void PushEncoder::clear(const Block& block, const std::set<std::uint32_t>& slices,
+                        float* values) const {
+  for_each(block, slices, [&](std::int64_t begin, std::int64_t end) {
+    std::fill(values + begin, values + end, 0.0f);
+  });
 }
 
 const Blob& PushEncoder::encoded_zeros(BlockId block, const Codec& codec) {
@@ -104,11 +174,14 @@ void PushEncoder::subtract_sent(BlockId block, const Codec& codec,
   if (!correction_) return codec.accumulate(encoded, -1, values);
   std::vector<float> sent(values.size());
   codec.accumulate(encoded, 1, sent);
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] -= sent[i];
+  clear_sent(block, sent);
+}
+
+void PushEncoder::clear_sent(BlockId block, std::span<const float> sent) {
   float* const velocity = velocities_[block.value()].mutable_floats();
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    values[i] -= sent[i];
+  for (std::size_t i = 0; i < sent.size(); ++i)
     if (sent[i] != 0) velocity[i] = 0;
-  }
 }
 
 }  // namespace leeway

@@ -7,8 +7,10 @@
 // outlives sessions, and is lost with the worker.
 // With a momentum correction, it keeps velocities too (policies/codec/momentum_correction.hpp).
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <vector>
 
@@ -30,15 +32,29 @@ class PushEncoder {
   /// Without a codec, the gradient stays as it is.
   msg::BlockData encode(BlockId block, Version version, Iteration iteration, Blob gradient,
                         float scale, Outbox& out);
+  /// A block of a bucket with new weights, which travels without an encoding. `values`: the new
+  /// weights of these slices, and the gradients of others. The residuals of the others are sent
+  /// with their gradients; those of the slices are dropped, as new weights replace them, and their
+  /// velocities stay. With `only_assigns` no gradients are sent.
+  msg::BlockData assign(BlockId block, Version version, Iteration iteration, Blob values,
+                        const std::set<std::uint32_t>& slices, float scale, bool only_assigns,
+                        Outbox& out);
 
  private:
   /// The encoding of zeros, for runs that compute no gradients.
   const Blob& encoded_zeros(BlockId block, const Codec& codec);
   /// With a momentum correction: replaces a gradient by the velocity that it gives.
   void add_velocity(BlockId block, std::span<float> gradient);
+  /// Calls `handle(begin, end)` with the floats of each of these slices.
+  template <class Handle>
+  void for_each(const Block& block, const std::set<std::uint32_t>& slices, Handle handle) const;
+  /// Sets the slices to zero.
+  void clear(const Block& block, const std::set<std::uint32_t>& slices, float* values) const;
   /// Subtracts what an encoding carries from the values, and clears its velocity.
   void subtract_sent(BlockId block, const Codec& codec, std::span<const std::byte> encoded,
                      std::span<float> values);
+  /// Clears the velocities of the values that are sent.
+  void clear_sent(BlockId block, std::span<const float> sent);
 
   std::shared_ptr<const Job> job_;
   WorkerId id_;

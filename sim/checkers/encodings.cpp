@@ -1,8 +1,10 @@
 #include "sim/checkers/encodings.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include "policies/codec/blobs.hpp"
+#include "sim/checkers/assigned_floats.hpp"
 
 namespace leeway::sim {
 namespace {
@@ -20,8 +22,19 @@ void EncodingChecker::on_event(Instant, Address, const Event& event) {
   residual = encoded->residual;
 }
 
-double EncodingChecker::decoded_sum(const msg::BlockData& block, Iteration iteration) const {
-  Blob values = decode_blob(job_->push_codecs->at(iteration), block.data, block.shape.count());
+double EncodingChecker::sum_of_gradient(const msg::Push& push, std::size_t index) const {
+  const msg::BlockData& block = push.blocks[index];
+  if (push.samples == 0 && !push.assigned.empty()) return 0;  // it only assigns
+  Blob values;
+  if (block.codec == CodecId::none) {
+    values = Blob::floats(block.shape.count());
+    std::copy_n(block.data.on_host().as_floats(), block.shape.count(), values.mutable_floats());
+  } else {
+    values = decode_blob(job_->push_codecs->at(push.iteration), block.data, block.shape.count());
+  }
+  for_each_assigned(*job_, push, index, [&](std::int64_t begin, std::int64_t end) {
+    std::fill(values.mutable_floats() + begin, values.mutable_floats() + end, 0.0f);
+  });
   zero_padding(*job_->model, job_->layout->block(block.block), values.mutable_floats());
   double sum = 0;
   for (std::int64_t i = 0; i < block.shape.count(); ++i) sum += values.as_floats()[i];
@@ -33,13 +46,14 @@ void EncodingChecker::on_sent(Instant, const Letter& letter) {
   const auto* push = letter.as<msg::Push>();
   if (!push) return;
   const WorkerId worker(letter.from().index);
-  for (const msg::BlockData& block : push->blocks) {
+  for (std::size_t index = 0; index < push->blocks.size(); ++index) {
+    const msg::BlockData& block = push->blocks[index];
     const auto found = unsent_.find({worker, push->iteration, block.block});
     if (found == unsent_.end()) continue;  // not encoded, or sent again
     const auto [before, encoded] = found->second;
     unsent_.erase(found);
     const double given = before + encoded.given;
-    const double kept = decoded_sum(block, push->iteration) + encoded.residual;
+    const double kept = sum_of_gradient(*push, index) + encoded.residual;
     if (std::isfinite(given) && std::isfinite(encoded.magnitude) &&
         !(std::abs(given - kept) <= kTolerance * (encoded.magnitude + std::abs(before))))
       violated({letter.from()}, "iteration ", push->iteration, ", block ", block.block,

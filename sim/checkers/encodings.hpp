@@ -28,7 +28,9 @@ class EncodingChecker final : public Checker {
     event::GradientEncoded event;
   };
 
-  double decoded_sum(const msg::BlockData& block, Iteration iteration) const;
+  /// The sum of the gradient that block `index` of the push carries, without the slices that it
+  /// assigns.
+  double sum_of_gradient(const msg::Push& push, std::size_t index) const;
 
   std::shared_ptr<const Job> job_;
   std::map<std::pair<WorkerId, BlockId>, double> residuals_;

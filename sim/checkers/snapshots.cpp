@@ -7,6 +7,7 @@
 #include "core/check.hpp"
 #include "plan/local_steps.hpp"
 #include "policies/codec/blobs.hpp"
+#include "sim/checkers/assigned_floats.hpp"
 #include "sim/checkers/resumed.hpp"
 
 namespace leeway::sim {
@@ -84,16 +85,21 @@ void SnapshotChecker::add(State& state, ShardBucket bucket, const msg::Push& pus
           ? static_cast<double>(iteration_samples(job_->plan)) * push.weight / push.samples
           : push.weight;
   const double step = job_->shard_settings.learning_rate * weight * scale;
-  for (const auto& gradient : push.blocks) {
-    const auto block = state.weights.find(gradient.block);
-    if (block == state.weights.end()) continue;
-    const Blob data = values_of(gradient, push.iteration).on_host();
+  for (std::size_t index = 0; index < push.blocks.size(); ++index) {
+    const auto found = state.weights.find(push.blocks[index].block);
+    if (found == state.weights.end()) continue;
+    const Blob data = values_of(push.blocks[index], push.iteration).on_host();
     const float* const g = data.as_floats();
-    auto& [values, largest] = block->second;
-    for (std::size_t i = 0; i < values.size(); ++i) {
-      values[i] -= step * g[i];
-      largest = std::max(largest, std::abs(values[i]));
-    }
+    auto& [values, largest] = found->second;
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] -= step * g[i];
+    // In a round another worker's values may replace these, so nothing is known of them.
+    const bool is_known = !job_->consistency->by_rounds() || job_->plan.workers == 1;
+    for_each_assigned(*job_, push, index, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t i = begin; i < end; ++i)
+        values[static_cast<std::size_t>(i)] =
+            is_known ? g[i] : std::numeric_limits<double>::quiet_NaN();
+    });
+    for (const double value : values) largest = std::max(largest, std::abs(value));
   }
 }
 

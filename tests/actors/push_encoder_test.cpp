@@ -99,6 +99,69 @@ TEST_CASE("with momentum, sparse pushes carry velocities, which start again when
   CHECK(job_of(plan)->optimizer->name() == "nesterov");
 }
 
+TEST_CASE("new weights of a slice replace its residual, and others send theirs in full") {
+  Plan plan = tiny_plan();
+  plan.compress.push = top_k(0.01);
+  plan.optimizer.kind = plan::Momentum{0.5};
+  const auto job = job_of(plan);
+  const auto& blocks = job->layout->blocks();
+  const auto with_two =
+      std::ranges::find_if(blocks, [](const Block& block) { return block.slices.size() > 1; });
+  REQUIRE(with_two != blocks.end());
+  const Block& block = *with_two;
+  const auto end = static_cast<std::size_t>(block.slices[1].offset);  // of slice 0, with padding
+  const auto count = static_cast<std::size_t>(block.floats);
+  PushEncoder encoder(job, WorkerId(0));
+  RecordingOutbox out;
+  std::vector<float> velocity(count), unsent(count);
+  const auto next_gradient = [&](std::uint64_t iteration) {
+    Blob gradient = gradient_of(*job, block.id, iteration);
+    for (std::size_t i = 0; i < count; ++i) {
+      velocity[i] = 0.5f * velocity[i] + gradient.as_floats()[i];
+      unsent[i] += velocity[i];
+    }
+    return gradient;
+  };
+  const auto encode = [&](std::int64_t iteration, Blob gradient) {
+    const auto data =
+        encoder.encode(block.id, Version(0), Iteration(iteration), std::move(gradient), 1, out);
+    std::vector<float> sent(count);
+    job->push_codecs->at(Iteration(iteration)).decode(data.data.bytes(), sent);
+    for (std::size_t i = 0; i < count; ++i)
+      if (sent[i] != 0) {
+        CHECK(sent[i] == Approx(unsent[i]));
+        velocity[i] = unsent[i] = 0;
+      }
+  };
+  for (std::int64_t iteration = 0; iteration < 5; ++iteration)
+    encode(iteration, next_gradient(static_cast<std::uint64_t>(iteration)));
+
+  Blob values = gradient_of(*job, block.id, 5);
+  for (std::size_t i = 0; i < count; ++i) {
+    velocity[i] = 0.5f * velocity[i] + (i < end ? 0 : 2 * values.as_floats()[i]);
+    unsent[i] += velocity[i];
+  }
+  const Blob given = values;  // a blob that others hold stays as it is
+  const auto data =
+      encoder.assign(block.id, Version(3), Iteration(5), std::move(values), {0}, 2, false, out);
+  CHECK(data.codec == CodecId::none);
+  CHECK(data.version == Version(3));
+  for (std::size_t i = 0; i < count; ++i) {
+    CHECK(data.data.as_floats()[i] == Approx(i < end ? given.as_floats()[i] : unsent[i]));
+    if (i >= end) velocity[i] = 0;  // it is sent
+    unsent[i] = 0;
+  }
+  for (std::int64_t iteration = 6; iteration < 20; ++iteration)
+    encode(iteration, next_gradient(static_cast<std::uint64_t>(iteration)));
+
+  // Without gradients, only the residual of the slice goes.
+  encoder.assign(block.id, Version(3), Iteration(20), Blob::floats(block.floats), {0}, 1, true,
+                 out);
+  std::fill_n(unsent.begin(), end, 0.0f);
+  for (std::int64_t iteration = 21; iteration < 40; ++iteration)
+    encode(iteration, next_gradient(static_cast<std::uint64_t>(iteration)));
+}
+
 TEST_CASE("with a codec, norms are limited before residuals are added") {
   Plan plan = tiny_plan();
   plan.optimizer.clip_norm = 0.5;

@@ -61,6 +61,33 @@ struct EncodingStory : Story {
 
 }  // namespace
 
+TEST_CASE("a push of new weights sends the residuals of other slices, and drops those of its own") {
+  EncodingStory story;
+  REQUIRE(story.block.slices.size() > 1);
+  const auto end = story.block.slices[1].offset;  // of slice 0, with padding
+  const auto pushes_ones = [&](double given, bool has_gradients) {
+    story.emits(kWorkerA, event::GradientEncoded{kA, Iteration(1), story.block.id, given, 0,
+                                                 2 * story.count()});
+    msg::Push push{.iteration = Iteration(1), .bucket_count = 1, .assigned = {0}};
+    push.samples = has_gradients ? 10 : 0;
+    push.blocks.push_back(
+        {story.block.id, Version(0), DType::f32, Shape{story.block.floats}, story.ones()});
+    story.sends(kWorkerA, kShard, push);
+  };
+  Blob others = story.ones();
+  std::fill_n(others.mutable_floats(), end, 0.0f);
+  zero_padding(*story.job->model, story.block, others.mutable_floats());
+  double sum = 0;  // of the gradients
+  for (std::int64_t i = 0; i < story.block.floats; ++i) sum += others.as_floats()[i];
+  REQUIRE(sum > 0);
+  story.pushes(0, story.decoded() + 3, 3);
+  pushes_ones(sum - 3, true);
+  story.pushes(0, story.decoded() + 3, 3);
+  pushes_ones(-3, false);
+  story.pushes(0, story.decoded() + 3, 3);
+  CHECK_THROWS_WITH(pushes_ones(sum, true), Contains("push and next residual"));
+}
+
 TEST_CASE("an encoding may lose values that its residual has") {
   EncodingStory story;
   story.pushes(0, story.decoded() + 3, 3);
