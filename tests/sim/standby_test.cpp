@@ -3,6 +3,7 @@
 #include <functional>
 
 #include "sim/simulation.hpp"
+#include "tests/support/sanitized.hpp"
 #include "tests/support/tiny.hpp"
 #include "tests/support/weights.hpp"
 
@@ -102,7 +103,7 @@ TEST_CASE("a primary may be lost before a step, and nothing else is") {
   std::uint64_t first = 0;  // another one for each case
   for (const Case& one : cases()) {
     const auto whole = run(one.plan);
-    for (std::uint64_t step = first++; step < whole.steps; step += 11) {
+    for (std::uint64_t step = first++; step < whole.steps; step += 11 * test::kThinning) {
       INFO(one.name << ", killed before step " << step << " of " << whole.steps);
       const auto out = run_and_kill(one.plan, kShard0, step);
       REQUIRE(out.totals.end.reason == msg::RunEnded::Reason::finished);
@@ -118,7 +119,7 @@ TEST_CASE("a standby may be lost before a step, and the run continues without it
   std::uint64_t first = 0;
   for (const Case& one : cases()) {
     const auto whole = run(one.plan);
-    for (std::uint64_t step = first++; step < whole.steps; step += 23) {
+    for (std::uint64_t step = first++; step < whole.steps; step += 23 * test::kThinning) {
       INFO(one.name << ", killed before step " << step << " of " << whole.steps);
       const auto out = run_and_kill(one.plan, kStandby0, step);
       REQUIRE(out.totals.end.reason == msg::RunEnded::Reason::finished);
