@@ -30,7 +30,7 @@ class Activities {
     std::uint32_t worker = 0;
     Instant begin, end;
   };
-  /// What ended a wait.
+  /// The end of a wait.
   struct Awaited {
     std::optional<Name> computation;
     std::optional<std::size_t> worker;  // without pipelines: has computed it, or was removed

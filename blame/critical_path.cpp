@@ -54,7 +54,7 @@ class Walk {
     const auto* const computation =
         awaited->computation ? activities_.find(*awaited->computation, now_) : nullptr;
     if (computation && computation->worker != worker_) {
-      // Of a stage's wait, its input ended the last part only if it was computed after the others.
+      // If its input was computed before, a stage has waited for other things last.
       if (const Instant came{segment->end.ns - awaited->other.ns}; computation->end <= came)
         go_back(came, Activity::undivided);
       worker_ = computation->worker;

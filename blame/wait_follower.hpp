@@ -58,7 +58,7 @@ class WaitFollower {
   std::size_t open_pulls() const { return pulls_.size(); }
 
  private:
-  /// What has moved the clocks of a shard.
+  /// A change of the clocks of a shard.
   struct Move {
     WorkerId worker;
     std::optional<Iteration> iteration;  // of its push; none: it was removed

@@ -21,7 +21,15 @@ void SharedStore::declare() {
 
 UserAnswer SharedStore::call(UserCall call) {
   declare();
-  UserAnswer answer = loop_->call(std::move(call));
+  return check(loop_->call(std::move(call)));
+}
+
+void SharedStore::post(UserCall call) {
+  declare();
+  check(loop_->post(std::move(call)));
+}
+
+UserAnswer SharedStore::check(UserAnswer answer) {
   if (answer.lost) throw Lost(concat("this loop is lost: ", answer.over));
   if (!answer.over.empty()) throw Ended(answer.over);
   poll();
@@ -62,7 +70,7 @@ void SharedStore::end_iteration() {
   iterating_ = false;
   begun_ = {};
   ++iterations_;
-  call(std::move(finish));
+  post(std::move(finish));
 }
 
 void SharedStore::give_back() {
@@ -70,7 +78,7 @@ void SharedStore::give_back() {
   iterating_ = false;
   begun_ = {};
   ++iterations_;
-  call(std::move(back));
+  post(std::move(back));
 }
 
 void SharedStore::barrier() {
@@ -239,7 +247,7 @@ Handle SharedStore::pushed(std::size_t number) {
   if (++layer.pushed == layer.keys.size()) {
     UserCall push{.kind = UserCall::Kind::push, .iteration = begun_.iteration};
     add_layer(number_of_layer, push);
-    call(std::move(push));
+    post(std::move(push));
   }
   return handle;
 }

@@ -59,8 +59,11 @@ class SharedStore final : public StoreState {
     ElementType type = ElementType::f32;
   };
 
-  /// Calls the worker; throws Ended if the loop is over.
+  /// Calls the worker. Throws Ended or Lost if the loop is over.
   UserAnswer call(UserCall call);
+  /// The same for a call without an answer.
+  void post(UserCall call);
+  UserAnswer check(UserAnswer answer);
   void declare();
   /// Begins an iteration unless one is under way.
   void begin();

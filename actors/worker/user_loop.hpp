@@ -5,12 +5,14 @@
 // weights or samples that the call waits for have arrived. To the worker, the time until the next
 // call is a computation of one part: stragglers slow it down, and a simulator gives it its place in
 // virtual time. In a simulation the thread only runs within that computation, so one loop runs at a
-// time.
+// time. A real thread need not wait for calls without an answer: it posts them, and the worker
+// handles them in order.
 //
 // Either side may end the loop. The other one then continues, and further calls return at once.
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -71,6 +73,9 @@ class UserLoop {
 
   /// Waits for the answer.
   UserAnswer call(UserCall call);
+  /// A call that needs no answer. Waits until the worker has handled it in a simulation, and unless
+  /// allow_posts() was called. Returns an empty answer, or why the loop is over.
+  UserAnswer post(UserCall call);
   /// The clock below which the shards have acknowledged the pushes of all iterations.
   Clock acknowledged() const { return Clock(acknowledged_.load(std::memory_order_relaxed)); }
   /// The user's thread makes no more calls.
@@ -78,10 +83,14 @@ class UserLoop {
 
   // ---- the worker ----
 
+  /// Posted calls need not wait. Requires that nothing slows the worker down: a straggler is slowed
+  /// by the time between its calls.
+  void allow_posts();
   /// Lets the user's thread run until it calls, or the loop is over.
   void wait();
-  /// The call that wait() has waited for; none if the loop is over. It is still to be answered.
+  /// The oldest call; none if the loop is over. It is still to be answered.
   std::optional<UserCall> take();
+  /// Answers the call that was taken; without effect if it was posted.
   void answer(UserAnswer answer);
   void set_acknowledged(Clock clock) {
     acknowledged_.store(clock.value(), std::memory_order_relaxed);
@@ -104,8 +113,9 @@ class UserLoop {
   std::function<void()> start_;  // null: it runs, or has run
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  std::optional<UserCall> call_;  // not taken yet
-  bool waiting_ = false;          // the user's thread, for its answer
+  std::deque<UserCall> calls_;  // not taken yet; only the last one may be waited for
+  bool posts_ = false;          // allow_posts()
+  bool waiting_ = false;        // the user's thread, for the answer to its last call
   std::optional<UserAnswer> answer_;
   bool may_run_ = true;  // the user's thread, when it is answered
   std::optional<UserAnswer> over_;

@@ -37,7 +37,9 @@ class UserTime final : public Work {
 }  // namespace
 
 UserWorker::UserWorker(std::shared_ptr<const Job> job, WorkerId id, std::uint32_t launch)
-    : WholeWorker(std::move(job), id, launch), loop_(job_->user_loops->begin(job_, id, launch)) {}
+    : WholeWorker(std::move(job), id, launch), loop_(job_->user_loops->begin(job_, id, launch)) {
+  if (job_->plan.stragglers.empty() && job_->plan.faults.empty()) loop_->allow_posts();
+}
 
 UserWorker::~UserWorker() {
   loop_->end_and_wait(UserLoop::End::worker, "its worker has ended");

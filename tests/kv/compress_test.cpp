@@ -21,7 +21,7 @@ std::vector<float> uneven_gradient() {
 
 }  // namespace
 
-TEST_CASE("a sparse push sends the largest elements, and later ones what was left") {
+TEST_CASE("a sparse push sends the largest elements, and later pushes send the others") {
   const Loop loop = [](Store& store) {
     std::vector<float> weights(kFloats, 0.0f);
     const auto gradient = uneven_gradient();

@@ -61,7 +61,9 @@ struct EncodingStory : Story {
 
 }  // namespace
 
-TEST_CASE("a push of new weights sends the residuals of other slices, and drops those of its own") {
+TEST_CASE(
+    "a push with new weights of a slice drops its residual, and sends the residuals of other "
+    "slices") {
   EncodingStory story;
   REQUIRE(story.block.slices.size() > 1);
   const auto end = story.block.slices[1].offset;  // of slice 0, with padding
