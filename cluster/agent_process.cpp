@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <ctime>
 #include <exception>
-#include <iterator>
 #include <utility>
 
 #include "cluster/check_request.hpp"
@@ -12,6 +11,7 @@
 #include "cluster/node_checkpoints.hpp"
 #include "cluster/node_name.hpp"
 #include "cluster/shipped.hpp"
+#include "core/limits.hpp"
 #include "core/text.hpp"
 #include "core/this_host.hpp"
 
@@ -34,6 +34,7 @@ struct AgentProcess::Reserved {
   std::optional<ShippedData> arriving;
   std::unique_ptr<FileExchange> files;  // of the program
   std::optional<NodeCheckpoints> checkpoints;
+  std::uint64_t trace_sent = 0, trace_taken = 0;  // events and messages
   MadeJob made = Error{"not made"};
   /// Last: its destructor waits for the thread, which uses all of the above.
   std::future<void> making;
@@ -131,6 +132,11 @@ void AgentProcess::received(PeerId peer, std::uint64_t job, node::Body& body) {
   const bool orders = reserved_ && reserved_->number == job && reserved_->program == peer;
   if (auto* state = std::get_if<node::PageState>(&body); state && orders)
     return page_.handle(std::move(*state));
+  if (const auto* taken = std::get_if<node::TraceTaken>(&body); taken && orders) {
+    reserved_->trace_taken =
+        std::clamp(taken->count, reserved_->trace_taken, reserved_->trace_sent);
+    return send_traces();
+  }
   if (!orders || !reserved_->files->handle(body)) agent_.received(peer, job, body);
 }
 
@@ -138,22 +144,29 @@ void AgentProcess::to_program(node::Body body) {
   send(reserved_->program, reserved_->number, std::move(body));
 }
 
-/// Sends `all` in batches of the allowed size.
-template <class Batch, class Item>
-void AgentProcess::send_batches(std::vector<Item> all) {
-  for (std::size_t begin = 0; begin < all.size(); begin += limits::kMaxEventBatch) {
-    const auto first = all.begin() + static_cast<std::ptrdiff_t>(begin);
-    const auto count = std::min(limits::kMaxEventBatch, all.size() - begin);
-    to_program(Batch{{std::make_move_iterator(first),
-                      std::make_move_iterator(first + static_cast<std::ptrdiff_t>(count))}});
-  }
-}
-
-void AgentProcess::send_traces() {
+void AgentProcess::send_traces(bool all) {
   const auto& here = process_.job();
   if (!here) return;
-  if (reserved_->ask.trace) send_batches<node::Events>(here->take_events());
-  if (reserved_->ask.trace_messages) send_batches<node::Messages>(here->take_messages());
+  auto& sent = reserved_->trace_sent;
+  const auto send_from = [&](auto& buffer, auto make) {
+    while (true) {
+      const std::size_t underway = sent - reserved_->trace_taken;
+      const std::size_t room = all ? limits::kMaxEventBatch : options_.trace_underway - underway;
+      if (room == 0) return;
+      auto batch = buffer.take(std::min(limits::kMaxEventBatch, room));
+      if (batch.empty()) return;
+      sent += batch.items.size();
+      to_program(make(std::move(batch.items), batch.lost));
+    }
+  };
+  if (reserved_->ask.trace)
+    send_from(here->events(), [](auto items, std::uint64_t lost) {
+      return node::Events{std::move(items), lost};
+    });
+  if (reserved_->ask.trace_messages)
+    send_from(here->messages(), [](auto items, std::uint64_t lost) {
+      return node::Messages{std::move(items), lost};
+    });
 }
 
 node::Status AgentProcess::status() const {
@@ -317,6 +330,7 @@ void AgentProcess::set_job(std::shared_ptr<const Job> job) {
                            .silence = options_.mesh.silence,
                            .trace = ask.trace,
                            .trace_messages = ask.trace_messages,
+                           .trace_kept = options_.trace_kept,
                            .on_event = {},
                            .on_message = {}};
   options.on_return = [this](WorkerId worker) {
@@ -327,7 +341,7 @@ void AgentProcess::set_job(std::shared_ptr<const Job> job) {
 }
 
 void AgentProcess::end_job(const std::string& reason) {
-  send_traces();
+  send_traces(/*all=*/true);
   reserved_->files->close(reason);
   page_.job_ended();
   const auto job = process_.job() ? process_.job()->job() : nullptr;

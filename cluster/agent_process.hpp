@@ -15,6 +15,7 @@
 #include "cluster/process.hpp"
 #include "cluster/program_page.hpp"
 #include "core/files.hpp"
+#include "core/limits.hpp"
 #include "core/log_level.hpp"
 
 namespace leeway {
@@ -35,6 +36,8 @@ struct AgentProcessOptions {
     std::function<void(const std::string& reason)> refused;
   };
   std::optional<Declaration> declaration;
+  std::size_t trace_kept = limits::kMaxTraceKept;
+  std::size_t trace_underway = limits::kMaxTraceUnderway;
 };
 
 class AgentProcess final : private Agent::Site {
@@ -69,9 +72,8 @@ class AgentProcess final : private Agent::Site {
   void loaded(std::uint64_t job, const node::DataMark& mark, std::optional<TrainTest> data);
   void set_job(std::shared_ptr<const Job> job);
   void to_program(node::Body body);
-  template <class Batch, class Item>
-  void send_batches(std::vector<Item> all);
-  void send_traces();
+  /// Sends events and messages of this node, as many as may be under way, or all.
+  void send_traces(bool all = false);
   node::Status status() const;
   node::Machine machine() const;
 

@@ -159,8 +159,11 @@ bool Driver::handle(NodeIndex node, PeerId peer, node::Body& body) {
     on_effects(node, *effects);
   } else if (const auto* events = std::get_if<node::Events>(&body)) {
     on_events(node, *events);
+    taken(node, peer, events->events.size());
   } else if (auto* messages = std::get_if<node::Messages>(&body)) {
+    const std::size_t count = messages->messages.size();
     on_messages(node, *messages);
+    taken(node, peer, count);
   } else if (const auto* request = std::get_if<node::PageRequest>(&body)) {
     on_page_request(peer, *request);
   } else {
@@ -176,6 +179,7 @@ void Driver::on_effects(NodeIndex node, const node::Effects& effects) {
 }
 
 void Driver::on_events(NodeIndex node, const node::Events& events) {
+  if (events.lost > 0 && observers_.on_lost_events) observers_.on_lost_events(events.lost);
   if (!observers_.on_event || !process_.job()) return;
   const std::int64_t began = coordinator_->clock_ahead(node) + process_.job()->began_ns();
   for (const auto& emitted : events.events)
@@ -188,6 +192,10 @@ void Driver::on_messages(NodeIndex node, node::Messages& messages) {
   for (auto& one : messages.messages)
     observers_.on_message(
         {Instant{one.ns - began}, one.from, one.to, std::move(one.header), one.tensor_bytes});
+}
+
+void Driver::taken(NodeIndex node, PeerId peer, std::size_t count) {
+  send(peer, coordinator_->number(), node::TraceTaken{taken_[node] += count});
 }
 
 void Driver::on_page_request(PeerId peer, const node::PageRequest& request) {
@@ -238,6 +246,7 @@ void Driver::ask_to_leave(WorkerId worker) {
 
 void Driver::accepted(NodeIndex index, PeerId peer, const std::string& name,
                       const node::Answer& answer) {
+  taken_.erase(index);  // of an earlier node with this number
   NodeFiles& node = files_[index];
   const std::string& folder = ask_.checkpoints.folder;
   const bool writes =

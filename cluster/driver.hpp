@@ -80,6 +80,8 @@ class Driver final : private Coordinator::Site {
   void on_effects(NodeIndex node, const node::Effects& effects);
   void on_events(NodeIndex node, const node::Events& events);
   void on_messages(NodeIndex node, node::Messages& messages);
+  /// Lets the node send more.
+  void taken(NodeIndex node, PeerId peer, std::size_t count);
   void on_page_request(PeerId peer, const node::PageRequest& request);
   void send_status(PeerId peer);
   /// The job with a store that writes copies on the nodes that keep them.
@@ -122,7 +124,8 @@ class Driver final : private Coordinator::Site {
   TrainTest data_;
   node::Ask ask_;
   std::map<NodeIndex, NodeFiles> files_;
-  std::set<NodeIndex> counted_;  // nodes whose effects are
+  std::set<NodeIndex> counted_;               // nodes whose effects are
+  std::map<NodeIndex, std::uint64_t> taken_;  // events and messages of nodes
   ActorObservers observers_;
   Page page_;                       // may be empty
   std::int64_t page_asked_at_ = 0;  // when a node has last asked for it; 0: never

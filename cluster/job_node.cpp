@@ -16,7 +16,9 @@ JobNode::JobNode(Mesh& mesh, std::shared_ptr<const Job> job, std::vector<Audienc
                .names = options_.names,
                .send = [this](PeerId peer, Address from, Address to,
                               Message message) { mesh_.send(peer, from, to, std::move(message)); },
-               .on_ended = options_.on_ended}) {
+               .on_ended = options_.on_ended}),
+      events_(options_.trace_kept),
+      messages_(options_.trace_kept) {
   audience.push_back(&progress_);
   LocalNode::Options host;
   host.observers.on_event = [this](Address actor, Instant at, const Event& event,
@@ -41,26 +43,13 @@ void JobNode::begin() {
 void JobNode::on_event(Address actor, Instant at, const Event& event, std::uint64_t record) {
   book_.on_event(actor, event);
   if (options_.on_event) options_.on_event(actor, at, event, record);
-  if (!options_.trace) return;
-  std::lock_guard lock(trace_mutex_);
-  events_.push_back({began_ns_ + at.ns, actor, event, record});
-}
-
-std::vector<node::Events::Emitted> JobNode::take_events() {
-  std::lock_guard lock(trace_mutex_);
-  return std::exchange(events_, {});
+  if (options_.trace) events_.add({began_ns_ + at.ns, actor, event, record});
 }
 
 void JobNode::keep(const ReceivedMessage& one) {
   // Without the tensors, which would stay in memory.
-  std::lock_guard lock(trace_mutex_);
-  messages_.push_back(
+  messages_.add(
       {began_ns_ + one.at.ns, one.from, one.to, without_blobs(one.message), one.tensor_bytes});
-}
-
-std::vector<node::Messages::Received> JobNode::take_messages() {
-  std::lock_guard lock(trace_mutex_);
-  return std::exchange(messages_, {});
 }
 
 void JobNode::fill(node::Status& status) const {

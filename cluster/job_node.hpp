@@ -3,7 +3,6 @@
 // of both.
 #include <atomic>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
@@ -11,6 +10,8 @@
 #include "cluster/job_progress.hpp"
 #include "cluster/local_node.hpp"
 #include "cluster/status_book.hpp"
+#include "cluster/trace_buffer.hpp"
+#include "core/limits.hpp"
 #include "messages/node.hpp"
 #include "transport/mesh.hpp"
 
@@ -24,8 +25,9 @@ class JobNode {
     NodeIndex self;
     std::vector<std::string> names;  // of all nodes
     Duration silence = seconds(2);   // of the mesh
-    bool trace = false;              // keep events for take_events()
-    bool trace_messages = false;     // keep messages for take_messages()
+    bool trace = false;              // keep events for events()
+    bool trace_messages = false;     // keep messages for messages()
+    std::size_t trace_kept = limits::kMaxTraceKept;
     /// Called for every event of this node, from many threads at once; may be empty.
     OnActorEvent on_event;
     /// Called for every message that reaches an actor of this node, likewise.
@@ -49,10 +51,10 @@ class JobNode {
   const std::shared_ptr<const Job>& job() const { return job_; }
   /// Time of begin() on the steady clock.
   std::int64_t began_ns() const { return began_ns_; }
-  /// Events since the last call, with times of the steady clock.
-  std::vector<node::Events::Emitted> take_events();
-  /// Messages since the last call, likewise.
-  std::vector<node::Messages::Received> take_messages();
+  /// With `trace`: events with times of the steady clock.
+  TraceBuffer<node::Events::Emitted>& events() { return events_; }
+  /// With `trace_messages`, likewise.
+  TraceBuffer<node::Messages::Received>& messages() { return messages_; }
   void fill(node::Status& status) const;
 
  private:
@@ -67,9 +69,8 @@ class JobNode {
   std::atomic<std::int64_t> began_ns_ = 0;
 
   JobRoutes routes_;
-  std::mutex trace_mutex_;  // guards the next two
-  std::vector<node::Events::Emitted> events_;
-  std::vector<node::Messages::Received> messages_;
+  TraceBuffer<node::Events::Emitted> events_;
+  TraceBuffer<node::Messages::Received> messages_;
   std::unique_ptr<LocalNode> host_;  // last: its actors use all of the above
 };
 

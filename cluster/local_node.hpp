@@ -17,6 +17,9 @@ namespace leeway {
 struct ActorObservers {
   OnActorEvent on_event;
   OnMessage on_message;
+  /// Another node has dropped this many events, because they were recorded too slowly; may be
+  /// empty.
+  std::function<void(std::uint64_t)> on_lost_events = {};
 };
 
 class LocalNode final : private ActorHostEvents {

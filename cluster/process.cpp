@@ -32,7 +32,8 @@ void Process::post(std::function<void()> call) {
 void Process::poll(Duration limit) {
   std::unique_lock lock(queue_mutex_);
   queued_.wait_for(lock, std::chrono::nanoseconds(limit.ns), [&] { return !queue_.empty(); });
-  while (!queue_.empty()) {
+  // Calls that arrive meanwhile wait for the next poll, so that a caller that polls has its turn.
+  for (std::size_t left = queue_.size(); left > 0 && !queue_.empty(); --left) {
     const auto call = std::move(queue_.front());
     queue_.pop_front();
     lock.unlock();

@@ -23,6 +23,10 @@ inline constexpr std::size_t kMaxGpus = 256;
 inline constexpr std::size_t kMaxProblems = 1000;
 /// Events in one message from a node to the program.
 inline constexpr std::size_t kMaxEventBatch = 4096;
+/// Events and messages of a node on their way to the program.
+inline constexpr std::size_t kMaxTraceUnderway = 4 * kMaxEventBatch;
+/// Events, and messages, that a node keeps until it may send them.
+inline constexpr std::size_t kMaxTraceKept = 1u << 16;
 /// Buckets of one iteration that a worker pushes to one shard: at most one per layer.
 inline constexpr std::uint32_t kMaxBuckets = 4096;
 /// Messages of neighbouring stages that a stage keeps until it receives its Start.

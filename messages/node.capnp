@@ -77,6 +77,7 @@ struct NodeEnvelope $Cpp.namespace("leeway") $root(decode = "decode_node") {
     pageState @42 :PageState;
     loadingData @43 :Void;
     # agent -> program. The node loads the data of the job, and answers after that. Repeated.
+    traceTaken @44 :TraceTaken;
   }
 }
 
@@ -385,9 +386,16 @@ struct Loaded {
   number @0 :UInt64;  # as in Load
 }
 
+struct TraceTaken {
+  # program -> agent. The events and messages of this node that the program has recorded, in total.
+  # The agent sends at most kMaxTraceUnderway more.
+  count @0 :UInt64;
+}
+
 struct Events {
   # agent -> program. Events of the actors of this node, in the node's own time (that of Pong).
   events @0 :List(Emitted) $limit("kMaxEventBatch");
+  lost @1 :UInt64;  # that the node has dropped since the last batch: the program was too slow
 
   struct Emitted {
     ns @0 :Int64;
@@ -400,6 +408,7 @@ struct Events {
 struct Messages {
   # agent -> program. Messages that reached the actors of this node, in the node's own time.
   messages @0 :List(Received) $limit("kMaxEventBatch");
+  lost @1 :UInt64;  # as in Events
 
   struct Received {
     ns @0 :Int64;

@@ -98,6 +98,7 @@ ActorObservers RunOutputs::observers() {
       if (metrics_) metrics_->event(actor, at, event);
       if (on_event_) on_event_(actor, at, event);
     };
+  observers.on_lost_events = [this](std::uint64_t count) { lost_by_nodes_ += count; };
   if (messages_)
     observers.on_message = [this](const ReceivedMessage& received) { messages_->write(received); };
   return observers;
@@ -138,12 +139,19 @@ void RunOutputs::finish(const std::string& error) {
 
 OutputFiles RunOutputs::files() {
   OutputFiles files;
+  const std::uint64_t by_nodes = lost_by_nodes_;
+  const auto cause_of = [&](const std::string& cause) {
+    return cause.empty() && by_nodes > 0
+               ? std::string("other nodes had more events than this program could record")
+               : cause;
+  };
   if (events_)
-    files.lossy.push_back(
-        {"events.bin", "events", events_->written(), events_->lost(), events_->cause()});
+    files.lossy.push_back({"events.bin", "events", events_->written(), events_->lost() + by_nodes,
+                           cause_of(events_->cause())});
   if (event_lines_) {
     const LineFile& lines = event_lines_->finish();
-    files.lossy.push_back({"events.jsonl", "lines", lines.written(), lines.lost(), lines.cause()});
+    files.lossy.push_back({"events.jsonl", "lines", lines.written(), lines.lost() + by_nodes,
+                           cause_of(lines.cause())});
   }
   files.messages = messages_written_;
   if (tensorboard_) files.tensorboard = tensorboard_->finish();

@@ -116,6 +116,26 @@ TEST_CASE("agents send the effects of stragglers and faults, and last counts of 
   CHECK(totals.workers[1].iterations + unreported.at(WorkerId(1)).iterations == 3);
 }
 
+TEST_CASE(
+    "a program that records events slowly gets a part of them, and learns how many are lost") {
+  const auto net = std::make_shared<MemoryNet>();
+  AgentProcessOptions options;
+  options.trace_kept = 40;
+  options.trace_underway = 20;
+  RunningAgent agent(net, {}, shared_disk(), std::move(options));
+  Program program(net, {agent.name()}, long_plan());
+  REQUIRE(program.prepare() == "");
+  REQUIRE(program.start() == "");
+  REQUIRE(program.poll_until([&] { return program.steps > 100; }));
+  program.handled = 0;
+  const std::uint64_t lost = program.lost;
+  std::this_thread::sleep_for(milliseconds(300));  // hundreds of iterations
+  // The agent has sent what may be under way, and sends the next events only after an answer.
+  program.driver().poll({});
+  CHECK(program.handled <= 20);
+  CHECK(program.poll_until([&] { return program.lost > lost + 100; }));
+}
+
 TEST_CASE("effects that do not fit the plan are not added") {
   const auto job = job_of(tiny_plan());
   CHECK_FALSE(add_effects({.fired = {0}}, *job));

@@ -24,8 +24,8 @@ inline OpenMesh on(const std::shared_ptr<MemoryNet>& net) {
 class RunningAgent {
  public:
   explicit RunningAgent(const std::shared_ptr<MemoryNet>& net, const std::string& join = {},
-                        std::shared_ptr<Files> its_disk = shared_disk()) {
-    AgentProcessOptions options;
+                        std::shared_ptr<Files> its_disk = shared_disk(),
+                        AgentProcessOptions options = {}) {
     options.disk = std::move(its_disk);
     options.open = on(net);
     options.agent.join = join;
@@ -117,13 +117,15 @@ class Program {
     const auto started =
         driver_->start(job_, {&end_},
                        {[this](Address actor, Instant, const Event& event, std::uint64_t) {
+                          if (actor.kind == RoleKind::worker) ++handled;
                           if (const auto* range = event.as<event::Trained>())
                             trained += range->end - range->begin;
                           if (!event.as<event::StepFinished>()) return;
                           ++steps;
                           ++steps_of.at(actor.index);
                         },
-                        {}});
+                        {},
+                        [this](std::uint64_t count) { lost += count; }});
     return started ? "" : started.error().text;
   }
   bool poll_until(const std::function<bool()>& condition) {
@@ -148,7 +150,8 @@ class Program {
 
   std::atomic<std::int64_t> trained = 0;
   std::atomic<int> steps = 0;
-  std::array<std::atomic<int>, 8> steps_of{};  // by worker
+  std::atomic<std::uint64_t> handled = 0, lost = 0;  // events of workers, of all actors
+  std::array<std::atomic<int>, 8> steps_of{};        // by worker
   std::string log;
 
  private:
