@@ -187,6 +187,7 @@ void Driver::on_events(NodeIndex node, const node::Events& events) {
 }
 
 void Driver::on_messages(NodeIndex node, node::Messages& messages) {
+  if (messages.lost > 0 && observers_.on_lost_messages) observers_.on_lost_messages(messages.lost);
   if (!observers_.on_message || !process_.job()) return;
   const std::int64_t began = coordinator_->clock_ahead(node) + process_.job()->began_ns();
   for (auto& one : messages.messages)

@@ -17,9 +17,8 @@ namespace leeway {
 struct ActorObservers {
   OnActorEvent on_event;
   OnMessage on_message;
-  /// Another node has dropped this many events, because they were recorded too slowly; may be
-  /// empty.
-  std::function<void(std::uint64_t)> on_lost_events = {};
+  /// Another node has dropped this many events or messages, because they were recorded too slowly.
+  std::function<void(std::uint64_t)> on_lost_events = {}, on_lost_messages = {};
 };
 
 class LocalNode final : private ActorHostEvents {

@@ -387,9 +387,7 @@ struct Loaded {
 }
 
 struct TraceTaken {
-  # program -> agent. The events and messages of this node that the program has recorded, in total.
-  # The agent sends at most kMaxTraceUnderway more.
-  count @0 :UInt64;
+  count @0 :UInt64;  # program -> agent. Recorded events and messages of this node, in total.
 }
 
 struct Events {

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "core/text.hpp"
+#include "monitoring/format.hpp"
 #include "runtime/cluster/options.hpp"
 #include "runtime/flags/values.hpp"
 
@@ -98,7 +99,8 @@ ActorObservers RunOutputs::observers() {
       if (metrics_) metrics_->event(actor, at, event);
       if (on_event_) on_event_(actor, at, event);
     };
-  observers.on_lost_events = [this](std::uint64_t count) { lost_by_nodes_ += count; };
+  observers.on_lost_events = [this](std::uint64_t count) { lost_events_ += count; };
+  observers.on_lost_messages = [this](std::uint64_t count) { lost_messages_ += count; };
   if (messages_)
     observers.on_message = [this](const ReceivedMessage& received) { messages_->write(received); };
   return observers;
@@ -139,10 +141,10 @@ void RunOutputs::finish(const std::string& error) {
 
 OutputFiles RunOutputs::files() {
   OutputFiles files;
-  const std::uint64_t by_nodes = lost_by_nodes_;
+  const std::uint64_t by_nodes = lost_events_;
   const auto cause_of = [&](const std::string& cause) {
     return cause.empty() && by_nodes > 0
-               ? std::string("other nodes had more events than this program could record")
+               ? std::string("this program recorded the events of other nodes too slowly")
                : cause;
   };
   if (events_)
@@ -154,6 +156,10 @@ OutputFiles RunOutputs::files() {
                            cause_of(lines.cause())});
   }
   files.messages = messages_written_;
+  if (lost_messages_ > 0 && files.messages)
+    files.messages =
+        Error{concat("messages.bin lacks ", grouped(lost_messages_),
+                     " messages of other nodes, which this program recorded too slowly")};
   if (tensorboard_) files.tensorboard = tensorboard_->finish();
   return files;
 }

@@ -57,7 +57,7 @@ class RunOutputs {
   std::unique_ptr<MessageLog> messages_;
   Status messages_written_;
   RecordFilter records_;
-  std::atomic<std::uint64_t> lost_by_nodes_ = 0;  // events
+  std::atomic<std::uint64_t> lost_events_ = 0, lost_messages_ = 0;  // by other nodes
   OnEvent on_event_;
   std::atomic<bool> stop_requested_{false};
   std::vector<std::string> notes_;
