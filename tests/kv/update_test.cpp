@@ -123,7 +123,7 @@ TEST_CASE("the new weights of a key that is split over shards arrive whole") {
         store.barrier();
         const auto found = store.get("big");
         for (std::size_t i = 0; i < found.size(); i += 997)
-          CHECK(found[i] == static_cast<float>(i + 1));
+          expect(found[i], static_cast<float>(i + 1));
       },
       {.workers = 2, .shards = 3, .consistency = policy});
   CHECK(result.error == "");
