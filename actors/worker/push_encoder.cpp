@@ -93,16 +93,13 @@ msg::BlockData PushEncoder::assign(BlockId id, Version version, Iteration iterat
   msg::BlockData data{id, version, DType::f32, Shape{block.floats}, std::move(values)};
   if (job_->cost_only || !job_->push_codec_of(block, iteration)) return data;
   Blob& residual = residuals_[id.value()];
-  Sums dropped, given;
-  if (residual) {
-    std::vector<float> of_slices(count);
-    for_each(block, slices, [&](std::int64_t begin, std::int64_t end) {
-      float* const lost = residual.mutable_floats();
-      std::copy(lost + begin, lost + end, of_slices.data() + begin);
-      std::fill(lost + begin, lost + end, 0.0f);
-    });
-    dropped = sums_of(of_slices);
-  }
+  const auto sums_of_residual = [&] {
+    return residual && out.is_checked() ? sums_of({residual.as_floats(), count}) : Sums();
+  };
+  const Sums before = sums_of_residual();
+  if (residual) clear(block, slices, residual.mutable_floats());
+  const Sums others = sums_of_residual();
+  Sums given;
   if (!only_assigns) {
     const Blob assigned = data.data.on_host();
     data.data = Blob::floats(block.floats);
@@ -112,7 +109,7 @@ msg::BlockData PushEncoder::assign(BlockId id, Version version, Iteration iterat
     multiply(floats, scale);
     if (correction_) add_velocity(id, floats);
     clear(block, slices, floats.data());
-    given = sums_of(floats);
+    if (out.is_checked()) given = sums_of(floats);
     if (residual)
       kernels::accumulate(floats.data(), residual.as_floats(), 1, block.floats,
                           kernels::Write::add);
@@ -122,11 +119,10 @@ msg::BlockData PushEncoder::assign(BlockId id, Version version, Iteration iterat
       std::copy(assigned.as_floats() + begin, assigned.as_floats() + end, floats.data() + begin);
     });
   }
-  if (out.is_checked()) {
-    const Sums kept = residual ? sums_of({residual.as_floats(), count}) : Sums();
-    out.emit_to_checkers(event::GradientEncoded{id_, iteration, id, given.plain - dropped.plain,
-                                                kept.plain, given.absolute + dropped.absolute});
-  }
+  if (out.is_checked())
+    out.emit_to_checkers(event::GradientEncoded{
+        id_, iteration, id, given.plain - (before.plain - others.plain), sums_of_residual().plain,
+        given.absolute + before.absolute - others.absolute});
   return data;
 }
 

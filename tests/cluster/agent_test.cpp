@@ -130,7 +130,7 @@ TEST_CASE(
   program.handled = 0;
   const std::uint64_t lost = program.lost;
   std::this_thread::sleep_for(milliseconds(300));  // hundreds of iterations
-  // The agent has sent what may be under way, and sends the next events only after an answer.
+  // The agent has sent 20 events, and sends the next ones only after an answer.
   program.driver().poll({});
   CHECK(program.handled <= 20);
   CHECK(program.poll_until([&] { return program.lost > lost + 100; }));

@@ -55,7 +55,7 @@ class Compiler:
         source = self.write(header, ".cpp")
         first = ["-Winvalid-pch", "-include", precompiled] if precompiled else []
         made = self.run(*first, "-fsyntax-only", source)
-        return made.stdout if made.returncode != 0 or made.stdout else ""
+        return made.stdout or (f"{header}: the compiler ended with {made.returncode}" if made.returncode else "")
 
 
 def closures(headers, roots):
