@@ -202,11 +202,11 @@ TEST_CASE("shards of launched workers may be on other nodes") {
 TEST_CASE("stragglers slow launched workers down, and the status names their nodes") {
   const TemporaryFolder out;
   Listener run(
-      launched(out / "run", {"--workers", "2", "--slow", "1:20x"}, {"dist_ssp(3)", "count", "40"}));
+      launched(out / "run", {"--workers", "2", "--slow", "1:20x"}, {"dist_ssp(3)", "count", "8"}));
   const auto asked = run_program({kBin + "/leeway", "status", run.name()});
   CHECK_THAT(asked.out, Contains("worker 1"));
   check_ends(run.process(), 0);
-  CHECK(weight(out / "run", "count") == 40 * 600);
+  CHECK(weight(out / "run", "count") == 8 * 600);
   const auto result = read_json(out / "run/result.json");
   CHECK(result.at("straggler_seconds").at(0).get<double>() > 0.1);
 }
