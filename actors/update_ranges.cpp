@@ -48,13 +48,13 @@ Expected<std::vector<std::vector<UpdateRange>>> make_update_ranges(const plan::O
       if (!ranges.empty() && ranges.back().factors == factors && !separately) continue;
       const std::int64_t begin = ranges.empty() ? 0 : slice.offset;
       if (!ranges.empty()) ranges.back().end = begin;
-      const std::int64_t row = parameter.spec.shape.row_count();
-      ranges.push_back({.begin = begin,
-                        .factors = factors,
-                        .parameter = slice.parameter,
-                        .first = slice.first_row * row,
-                        .floats = slice.rows * row,
-                        .columns = is_hidden_matrix(model, parameter) ? row : 0});
+      ranges.push_back(
+          {.begin = begin,
+           .factors = factors,
+           .parameter = slice.parameter,
+           .first = slice.first,
+           .floats = slice.floats,
+           .columns = is_hidden_matrix(model, parameter) ? parameter.spec.shape.row_count() : 0});
     }
     ranges.back().end = block.floats;
   }

@@ -25,8 +25,8 @@ class ModelMemory {
             model_->parameters()[static_cast<std::size_t>(slice.parameter)].spec.shape;
         std::vector<float> whole(static_cast<std::size_t>(shape.count()));
         model_->initialize(slice.parameter, 1, whole.data());
-        std::copy_n(whole.data() + slice.first_row * shape.row_count(),
-                    slice.rows * shape.row_count(), weights.mutable_floats() + slice.offset);
+        std::copy_n(whole.data() + slice.first, slice.floats,
+                    weights.mutable_floats() + slice.offset);
       }
       weights_.push_back(on_->fetch(weights));
       for (auto* blobs : {&gradients_, &velocities_}) {

@@ -49,8 +49,8 @@ void Activities::handle(const EventRecord& record) {
     return;
   }
   waits_.handle(actor, now, event);
-  if (const auto* step = event.as<event::StepStarted>())
-    started_[step->worker] = {step->iteration, now};
+  if (const auto* start = event.as<event::StepStarted>())
+    started_[start->worker] = {start->iteration, now};
   else if (const auto* step = event.as<event::StepFinished>())
     finished(*step, now);
   else if (const auto* evicted = event.as<event::Evicted>())

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <climits>
-#include <cstring>
 #include <exception>
 #include <filesystem>
 #include <utility>
@@ -190,8 +189,7 @@ Status FileServer::read(const node::FileRequest& request, node::FileAnswer& answ
     return Error{concat(request.path, ": has only ", bytes.size(), " bytes")};
   const auto rest = bytes.subspan(request.offset);
   const auto piece = rest.first(std::min(rest.size(), limits::kMaxFilePiece));
-  answer.content = Blob::allocate(piece.size());
-  if (!piece.empty()) std::memcpy(answer.content.mutable_data(), piece.data(), piece.size());
+  answer.content = Blob::copy_of(piece);
   if (piece.size() == rest.size()) {
     read_path_.clear();
     read_content_.reset();

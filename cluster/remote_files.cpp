@@ -16,12 +16,6 @@ using Operation = node::FileRequest::Operation;
 /// Pieces of one file that are requested ahead.
 constexpr std::size_t kPiecesAhead = 4;
 
-Blob copy_of(std::span<const std::byte> bytes) {
-  Blob copy = Blob::allocate(bytes.size());
-  if (!bytes.empty()) std::memcpy(copy.mutable_data(), bytes.data(), bytes.size());
-  return copy;
-}
-
 class MemoryContent final : public Files::Content {
  public:
   explicit MemoryContent(Blob bytes) : bytes_(std::move(bytes)) {}
@@ -76,7 +70,8 @@ class RemoteFiles::RemoteWriter final : public Files::Writer {
       if (pieces_.full())
         if (const auto done = pieces_.take(); !done) return done.error();
       const auto piece = bytes.first(std::min(bytes.size(), limits::kMaxFilePiece));
-      pieces_.begin({.operation = Operation::append, .file = file_, .content = copy_of(piece)});
+      pieces_.begin(
+          {.operation = Operation::append, .file = file_, .content = Blob::copy_of(piece)});
       bytes = bytes.subspan(piece.size());
     }
     return {};

@@ -193,15 +193,14 @@ std::map<std::string, PlacedKey> place_keys(const Model& model, const Layout& la
     for (std::size_t i = 0; i < block.slices.size(); ++i) {
       const BlockSlice& slice = block.slices[i];
       PlacedKey& key = *by_parameter[static_cast<std::size_t>(slice.parameter)];
-      const std::int64_t row = key.shape.row_count(), count = slice.rows * row;
       const std::int64_t next =
           i + 1 < block.slices.size() ? block.slices[i + 1].offset : block.floats;
       key.pieces.push_back({.block = block.id,
                             .slice = static_cast<std::uint32_t>(i),
                             .offset = slice.offset,
-                            .padding = next - slice.offset - count,
-                            .first = slice.first_row * row,
-                            .count = count});
+                            .padding = next - slice.offset - slice.floats,
+                            .first = slice.first,
+                            .count = slice.floats});
     }
   return placed;
 }

@@ -69,7 +69,7 @@ void GradientSum::start(std::int64_t total, std::int64_t micro_batches) {
     // No kernel writes the padding between slices, and it must not carry NaN into an update.
     Blob& target = micro_batches == 1 ? sum : latest_[id.value()];
     LW_CHECK(target, micro_batches);
-    zero_padding(*on_, *model_, block, target.mutable_floats());
+    zero_padding(*on_, block, target.mutable_floats());
     slices_.set_block(*layout_, id, target.mutable_floats());
   }
 }

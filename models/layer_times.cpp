@@ -51,9 +51,8 @@ class Parameters {
     }
     for (const Block& block : layout_.blocks())
       for (const BlockSlice& slice : block.slices) {
-        const auto p = static_cast<std::size_t>(slice.parameter);
-        const std::int64_t row = model.parameters()[p].spec.shape.row_count();
-        std::copy_n(values[p].data() + slice.first_row * row, slice.rows * row,
+        const auto& whole = values[static_cast<std::size_t>(slice.parameter)];
+        std::copy_n(whole.data() + slice.first, slice.floats,
                     blocks[block.id.value()] + slice.offset);
       }
   }

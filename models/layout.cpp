@@ -76,8 +76,9 @@ class BlockSplitter {
     Block& block = blocks_.back();
     block.frozen = model_.parameters()[static_cast<std::size_t>(parameter)].frozen;
     const std::int64_t offset = aligned(block.floats);
-    block.slices.push_back({parameter, first_row, rows, offset});
-    block.floats = offset + rows * shape(parameter).row_count();
+    const std::int64_t row = shape(parameter).row_count();
+    block.slices.push_back({parameter, first_row, rows, offset, first_row * row, rows * row});
+    block.floats = offset + rows * row;
   }
 
   const ParameterSpec& spec(int parameter) const {
@@ -121,25 +122,24 @@ std::vector<Bucket> buckets_of(const std::vector<Block>& blocks, const std::vect
 
 /// Calls zero(begin, end) for the floats between slices.
 template <class Zero>
-void for_padding(const Model& model, const Block& block, Zero zero) {
+void for_padding(const Block& block, Zero zero) {
   std::int64_t end = 0;
   for (const BlockSlice& slice : block.slices) {
     if (slice.offset > end) zero(end, slice.offset);
-    const Shape& shape = model.parameters()[static_cast<std::size_t>(slice.parameter)].spec.shape;
-    end = slice.offset + slice.rows * shape.row_count();
+    end = slice.offset + slice.floats;
   }
 }
 
 }  // namespace
 
-void zero_padding(Executor& on, const Model& model, const Block& block, float* data) {
-  for_padding(model, block, [&](std::int64_t begin, std::int64_t end) {
+void zero_padding(Executor& on, const Block& block, float* data) {
+  for_padding(block, [&](std::int64_t begin, std::int64_t end) {
     on.zero(data + begin, static_cast<std::size_t>(end - begin) * sizeof(float));
   });
 }
 
-void zero_padding(const Model& model, const Block& block, float* data) {
-  for_padding(model, block, [&](std::int64_t begin, std::int64_t end) {
+void zero_padding(const Block& block, float* data) {
+  for_padding(block, [&](std::int64_t begin, std::int64_t end) {
     std::fill(data + begin, data + end, 0.0f);
   });
 }

@@ -10,13 +10,14 @@
 
 namespace leeway {
 
-/// Rows of one parameter inside a block. `offset` counts floats from the block's start and is a
-/// multiple of 16.
+/// Rows of one parameter inside a block.
 struct BlockSlice {
   int parameter = 0;
   std::int64_t first_row = 0;
   std::int64_t rows = 0;
-  std::int64_t offset = 0;
+  std::int64_t offset = 0;  // in floats, from the block's start; a multiple of 16
+  std::int64_t first = 0;   // in floats, from the parameter's start
+  std::int64_t floats = 0;
 };
 
 /// The unit of placement: a tensor, several small tensors of a layer, or rows of a large tensor.
@@ -34,9 +35,9 @@ struct Block {
 
 /// Zeroes the padding of a block's new memory, so that whole blocks can be updated, summed and
 /// checked for NaN.
-void zero_padding(Executor& on, const Model& model, const Block& block, float* data);
+void zero_padding(Executor& on, const Block& block, float* data);
 /// The same in memory of the host.
-void zero_padding(const Model& model, const Block& block, float* data);
+void zero_padding(const Block& block, float* data);
 
 /// The unit of pushing: the blocks of one layer on one shard. `index` numbers the shard's buckets
 /// in the order in which backward finishes them.

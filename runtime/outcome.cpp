@@ -31,9 +31,8 @@ std::shared_ptr<const NamedTensors> assemble(const Job& job, const std::vector<B
     const Blob data = blocks[block.id.value()].on_host();
     for (const auto& slice : block.slices) {
       auto& tensor = tensors[static_cast<std::size_t>(slice.parameter)];
-      const std::int64_t row = tensor.shape.row_count();
-      std::copy_n(data.as_floats() + slice.offset, slice.rows * row,
-                  tensor.data.mutable_floats() + slice.first_row * row);
+      std::copy_n(data.as_floats() + slice.offset, slice.floats,
+                  tensor.data.mutable_floats() + slice.first);
     }
   }
   return std::make_shared<const NamedTensors>(std::move(tensors));

@@ -1,7 +1,5 @@
 #include "runtime/outputs.hpp"
 
-#include <cstring>
-
 #include "core/text.hpp"
 #include "monitoring/format.hpp"
 #include "runtime/cluster/options.hpp"
@@ -115,8 +113,7 @@ Driver::Page RunOutputs::page_for_nodes() {
       return state;
     }
     const auto [json, revision, has_ended] = feed_->state(request.since);
-    state.json = Blob::allocate(json.size());
-    std::memcpy(state.json.mutable_data(), json.data(), json.size());
+    state.json = Blob::copy_of(std::as_bytes(std::span(json)));
     state.revision = revision;
     state.ended = has_ended;
     return state;

@@ -40,6 +40,7 @@ class Blob {
   static Blob floats(std::int64_t count) {
     return allocate(static_cast<std::size_t>(count) * sizeof(float));
   }
+  static Blob copy_of(std::span<const std::byte> bytes);
 
   explicit operator bool() const { return block_ != nullptr; }
   std::size_t size() const { return block_ ? block_->size : 0; }

@@ -153,6 +153,12 @@ Blob Blob::allocate(std::size_t bytes) {
   return host_pool().take(bytes);
 }
 
+Blob Blob::copy_of(std::span<const std::byte> bytes) {
+  Blob copy = allocate(bytes.size());
+  if (!bytes.empty()) std::memcpy(copy.mutable_data(), bytes.data(), bytes.size());
+  return copy;
+}
+
 void Blob::refuse_to_write() const {
   LW_CHECK(!block_->foreign, size());
   std::abort();

@@ -53,11 +53,9 @@ Blob merge_directions(Executor& on, const Model& model, const Block& block,
                  [&](const Direction& one) { return one.weight / total; });
   } else {
     on.zero(merged.mutable_data(), merged.size());
-    for (const BlockSlice& slice : block.slices) {
-      const auto& shape = model.parameters()[static_cast<std::size_t>(slice.parameter)].spec.shape;
-      merge(on, merged.mutable_floats() + slice.offset,
-            {slice.offset, slice.rows * shape.row_count()}, directions, total);
-    }
+    for (const BlockSlice& slice : block.slices)
+      merge(on, merged.mutable_floats() + slice.offset, {slice.offset, slice.floats}, directions,
+            total);
   }
   for (const Direction& one : directions) on.end_read(one.values);
   return merged;

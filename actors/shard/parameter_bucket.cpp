@@ -13,24 +13,22 @@ namespace {
 
 /// The block's rows of its parameters. `whole_of` returns all values of a parameter.
 template <class WholeOf>
-Blob rows_of(const Job& job, const Block& block, WholeOf whole_of) {
+Blob rows_of(const Block& block, WholeOf whole_of) {
   Blob rows = Blob::floats(block.floats);
   float* const out = rows.mutable_floats();
   std::int64_t end = 0;
   for (const auto& slice : block.slices) {
-    const auto index = static_cast<std::size_t>(slice.parameter);
-    const std::int64_t row = job.model->parameters()[index].spec.shape.row_count();
-    const checkpoint::Values whole = whole_of(index);
+    const checkpoint::Values whole = whole_of(static_cast<std::size_t>(slice.parameter));
     std::fill(out + end, out + slice.offset, 0.0f);  // the padding
-    std::copy_n(whole.as_floats() + slice.first_row * row, slice.rows * row, out + slice.offset);
-    end = slice.offset + slice.rows * row;
+    std::copy_n(whole.as_floats() + slice.first, slice.floats, out + slice.offset);
+    end = slice.offset + slice.floats;
   }
   std::fill(out + end, out + block.floats, 0.0f);
   return rows;
 }
 
 void begin_state(const Job& job, Executor& on, int slots, BlockState& state) {
-  state.weights = on.fetch(rows_of(job, *state.block, [&](std::size_t parameter) {
+  state.weights = on.fetch(rows_of(*state.block, [&](std::size_t parameter) {
     const std::int64_t count = job.model->parameters()[parameter].spec.shape.count();
     const auto whole = std::make_shared<Blob>(Blob::floats(count));
     float* const floats = whole->mutable_floats();
@@ -46,14 +44,14 @@ void begin_state(const Job& job, Executor& on, int slots, BlockState& state) {
 /// progress are the largest of theirs.
 void resume_state(const Job& job, Executor& on, int slots, BlockState& state) {
   const auto& parameters = job.resumed->parameters;
-  state.weights = on.fetch(rows_of(
-      job, *state.block, [&](std::size_t parameter) { return parameters[parameter].weights; }));
+  state.weights = on.fetch(
+      rows_of(*state.block, [&](std::size_t parameter) { return parameters[parameter].weights; }));
   for (int slot = 0; slot < slots; ++slot)
     state.slots.push_back(
         slot_of(job, state, slot,
                 planted(Mutant::slots_restart)
                     ? on.filled(state.block->floats, 0)
-                    : on.fetch(rows_of(job, *state.block, [&](std::size_t parameter) {
+                    : on.fetch(rows_of(*state.block, [&](std::size_t parameter) {
                         return parameters[parameter].slots[static_cast<std::size_t>(slot)];
                       }))));
   for (const auto& slice : state.block->slices)

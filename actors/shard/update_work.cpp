@@ -167,11 +167,9 @@ std::vector<UpdateWork::Assignment> UpdateWork::take_assigned(std::size_t index)
         on_->copy(gradient.mutable_data(), from.data(), from.size());
       }
       const BlockSlice& slice = slices[number - first];
-      const auto& spec = job_->model->parameters()[static_cast<std::size_t>(slice.parameter)].spec;
-      const std::int64_t count = slice.rows * spec.shape.row_count();
       on_->zero(gradient.mutable_floats() + slice.offset,
-                static_cast<std::size_t>(count) * sizeof(float));
-      assigned.push_back({slice.offset, count, from});
+                static_cast<std::size_t>(slice.floats) * sizeof(float));
+      assigned.push_back({slice.offset, slice.floats, from});
     }
     if (gradient) data = std::move(gradient);
   }
@@ -217,7 +215,7 @@ Blob UpdateWork::values_of(const Contribution& contribution, std::size_t index) 
   if (block.codec == CodecId::none) return on_->fetch(block.data);
   Blob values =
       decode_blob(job_->push_codecs->at(contribution.iteration), block.data, block.shape.count());
-  zero_padding(*job_->model, *(*live_)[index].block, values.mutable_floats());
+  zero_padding(*(*live_)[index].block, values.mutable_floats());
   return on_->fetch(values);
 }
 
@@ -266,7 +264,7 @@ void UpdateWork::add(Blob& to, const Contribution& contribution, float scale, bo
   job_->push_codecs->at(contribution.iteration)
       .accumulate(block.data.bytes(), scale,
                   {to.mutable_floats(), static_cast<std::size_t>((*live_)[index].block->floats)});
-  zero_padding(*job_->model, *(*live_)[index].block, to.mutable_floats());
+  zero_padding(*(*live_)[index].block, to.mutable_floats());
 }
 
 /// to = scale * gradient for the first, to += scale * gradient for the others.

@@ -29,10 +29,7 @@ Sums sums_of(std::span<const float> values) {
 Blob unique_on_host(Blob blob) {
   Blob values = blob.on_host();
   blob.reset();
-  if (values.unique()) return values;
-  Blob copy = Blob::allocate(values.size());
-  std::copy_n(values.data(), values.size(), copy.mutable_data());
-  return copy;
+  return values.unique() ? values : Blob::copy_of(values.bytes());
 }
 
 void multiply(std::span<float> values, float factor) {
@@ -77,7 +74,7 @@ msg::BlockData PushEncoder::encode(BlockId id, Version version, Iteration iterat
   data.data =
       encode_blob(*codec, values, block.floats, mix64(job_->plan.seed ^ mix64(id_.value()) ^ draw));
   subtract_sent(id, *codec, data.data.bytes(), floats);
-  zero_padding(*job_->model, block, floats.data());  // an encoding may change it
+  zero_padding(block, floats.data());  // an encoding may change it
   if (out.is_checked())
     out.emit_to_checkers(event::GradientEncoded{
         id_, iteration, id, given.plain, sums_of(floats).plain, given.absolute + encoded.absolute});
@@ -102,9 +99,8 @@ msg::BlockData PushEncoder::assign(BlockId id, Version version, Iteration iterat
   Sums given;
   if (!only_assigns) {
     const Blob assigned = data.data.on_host();
-    data.data = Blob::floats(block.floats);
+    data.data = Blob::copy_of(assigned.bytes());
     const std::span<float> floats(data.data.mutable_floats(), count);
-    std::copy_n(assigned.as_floats(), count, floats.data());
     clear(block, slices, floats.data());
     multiply(floats, scale);
     if (correction_) add_velocity(id, floats);
@@ -128,16 +124,14 @@ msg::BlockData PushEncoder::assign(BlockId id, Version version, Iteration iterat
 
 template <class Handle>
 void PushEncoder::for_each(const Block& block, const std::set<std::uint32_t>& slices,
-                           Handle handle) const {
+                           Handle handle) {
   for (const std::uint32_t number : slices) {
     const BlockSlice& slice = block.slices[number];
-    const auto& spec = job_->model->parameters()[static_cast<std::size_t>(slice.parameter)].spec;
-    handle(slice.offset, slice.offset + slice.rows * spec.shape.row_count());
+    handle(slice.offset, slice.offset + slice.floats);
   }
 }
 
-void PushEncoder::clear(const Block& block, const std::set<std::uint32_t>& slices,
-                        float* values) const {
+void PushEncoder::clear(const Block& block, const std::set<std::uint32_t>& slices, float* values) {
   for_each(block, slices, [&](std::int64_t begin, std::int64_t end) {
     std::fill(values + begin, values + end, 0.0f);
   });

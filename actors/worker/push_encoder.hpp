@@ -47,9 +47,9 @@ class PushEncoder {
   void add_velocity(BlockId block, std::span<float> gradient);
   /// Calls `handle(begin, end)` with the floats of each of these slices.
   template <class Handle>
-  void for_each(const Block& block, const std::set<std::uint32_t>& slices, Handle handle) const;
+  static void for_each(const Block& block, const std::set<std::uint32_t>& slices, Handle handle);
   /// Sets the slices to zero.
-  void clear(const Block& block, const std::set<std::uint32_t>& slices, float* values) const;
+  static void clear(const Block& block, const std::set<std::uint32_t>& slices, float* values);
   /// Subtracts what an encoding carries from the values, and clears its velocity.
   void subtract_sent(BlockId block, const Codec& codec, std::span<const std::byte> encoded,
                      std::span<float> values);

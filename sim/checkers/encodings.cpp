@@ -2,9 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
+#include <vector>
 
-#include "policies/codec/blobs.hpp"
-#include "sim/checkers/assigned_floats.hpp"
+#include "sim/checkers/pushed_floats.hpp"
 
 namespace leeway::sim {
 namespace {
@@ -23,22 +24,14 @@ void EncodingChecker::on_event(Instant, Address, const Event& event) {
 }
 
 double EncodingChecker::sum_of_gradient(const msg::Push& push, std::size_t index) const {
-  const msg::BlockData& block = push.blocks[index];
   if (push.samples == 0 && !push.assigned.empty()) return 0;  // it only assigns
-  Blob values;
-  if (block.codec == CodecId::none) {
-    values = Blob::floats(block.shape.count());
-    std::copy_n(block.data.on_host().as_floats(), block.shape.count(), values.mutable_floats());
-  } else {
-    values = decode_blob(job_->push_codecs->at(push.iteration), block.data, block.shape.count());
-  }
+  const Blob pushed = pushed_floats(*job_, push, index);
+  std::vector<float> values(pushed.as_floats(),
+                            pushed.as_floats() + push.blocks[index].shape.count());
   for_each_assigned(*job_, push, index, [&](std::int64_t begin, std::int64_t end) {
-    std::fill(values.mutable_floats() + begin, values.mutable_floats() + end, 0.0f);
+    std::fill(values.begin() + begin, values.begin() + end, 0.0f);
   });
-  zero_padding(*job_->model, job_->layout->block(block.block), values.mutable_floats());
-  double sum = 0;
-  for (std::int64_t i = 0; i < block.shape.count(); ++i) sum += values.as_floats()[i];
-  return sum;
+  return std::accumulate(values.begin(), values.end(), 0.0);
 }
 
 void EncodingChecker::on_sent(Instant, const Letter& letter) {

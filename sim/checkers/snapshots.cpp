@@ -6,8 +6,7 @@
 
 #include "core/check.hpp"
 #include "plan/local_steps.hpp"
-#include "policies/codec/blobs.hpp"
-#include "sim/checkers/assigned_floats.hpp"
+#include "sim/checkers/pushed_floats.hpp"
 #include "sim/checkers/resumed.hpp"
 
 namespace leeway::sim {
@@ -36,11 +35,8 @@ SnapshotChecker::State SnapshotChecker::initial(ShardId shard) const {
     auto& weights = state.weights[id].values;
     weights.resize(static_cast<std::size_t>(block.floats));
     for (const auto& slice : block.slices) {
-      const auto& shape =
-          job_->model->parameters()[static_cast<std::size_t>(slice.parameter)].spec.shape;
       const std::vector<float> whole = first_values(*job_, slice.parameter);
-      std::copy_n(whole.data() + slice.first_row * shape.row_count(),
-                  slice.rows * shape.row_count(), weights.data() + slice.offset);
+      std::copy_n(whole.data() + slice.first, slice.floats, weights.data() + slice.offset);
     }
   }
   return state;
@@ -59,14 +55,6 @@ const std::uint32_t* SnapshotChecker::shard_bucket_of(Address shard, WorkerId wo
                                                       WorkerBucket bucket) const {
   const auto& buckets = job_->stages->share_of(worker).at[shard.index].shard_buckets;
   return bucket < buckets.size() ? &buckets[bucket] : nullptr;
-}
-
-Blob SnapshotChecker::values_of(const msg::BlockData& gradient, Iteration iteration) const {
-  if (gradient.codec == CodecId::none) return gradient.data;
-  Blob values =
-      decode_blob(job_->push_codecs->at(iteration), gradient.data, gradient.shape.count());
-  zero_padding(*job_->model, job_->layout->block(gradient.block), values.mutable_floats());
-  return values;
 }
 
 void SnapshotChecker::add(State& state, ShardBucket bucket, const msg::Push& push,
@@ -88,7 +76,7 @@ void SnapshotChecker::add(State& state, ShardBucket bucket, const msg::Push& pus
   for (std::size_t index = 0; index < push.blocks.size(); ++index) {
     const auto found = state.weights.find(push.blocks[index].block);
     if (found == state.weights.end()) continue;
-    const Blob data = values_of(push.blocks[index], push.iteration).on_host();
+    const Blob data = pushed_floats(*job_, push, index);
     const float* const g = data.as_floats();
     auto& [values, largest] = found->second;
     for (std::size_t i = 0; i < values.size(); ++i) values[i] -= step * g[i];
@@ -259,10 +247,8 @@ void SnapshotChecker::compare_checkpoint(std::uint64_t number) {
     msg::BlockData data{.block = block.id, .data = Blob::floats(block.floats)};
     std::fill_n(data.data.mutable_floats(), block.floats, 0.0f);  // between the slices
     for (const auto& slice : block.slices) {
-      const auto index = static_cast<std::size_t>(slice.parameter);
-      const auto& parameter = written->parameters[index];
-      const std::int64_t row = job_->model->parameters()[index].spec.shape.row_count();
-      std::copy_n(parameter.weights.as_floats() + slice.first_row * row, slice.rows * row,
+      const auto& parameter = written->parameters[static_cast<std::size_t>(slice.parameter)];
+      std::copy_n(parameter.weights.as_floats() + slice.first, slice.floats,
                   data.data.mutable_floats() + slice.offset);
       for (const auto& rows : parameter.rows)
         if (rows.first == slice.first_row) data.version = rows.version;

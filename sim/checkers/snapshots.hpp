@@ -69,8 +69,6 @@ class SnapshotChecker final : public Checker {
   State initial(ShardId shard) const;
   /// Null if the worker has no such bucket at the shard.
   const std::uint32_t* shard_bucket_of(Address shard, WorkerId worker, WorkerBucket bucket) const;
-  /// The decoded gradient.
-  Blob values_of(const msg::BlockData& gradient, Iteration iteration) const;
   /// `begins_update`: the push is not part of an update that was counted before. `scale`: factor of
   /// its weight.
   void add(State& state, ShardBucket bucket, const msg::Push& push, bool begins_update,

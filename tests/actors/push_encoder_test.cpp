@@ -24,7 +24,7 @@ Blob gradient_of(const Job& job, BlockId block, std::uint64_t seed) {
   for (std::int64_t i = 0; i < floats; ++i)
     gradient.mutable_floats()[i] =
         static_cast<float>(rng.uniform() - 0.5 + 0.25 * static_cast<double>(i % 5 - 2));
-  zero_padding(*job.model, job.layout->block(block), gradient.mutable_floats());
+  zero_padding(job.layout->block(block), gradient.mutable_floats());
   return gradient;
 }
 
@@ -52,7 +52,7 @@ TEST_CASE("decoded pushes and the residual sum up to the gradients, for each blo
       REQUIRE(job->push_codecs->at(Iteration(iteration)).check(data.data.bytes(), count));
       std::vector<float> values(count);
       job->push_codecs->at(Iteration(iteration)).decode(data.data.bytes(), values);
-      zero_padding(*job->model, block, values.data());  // as a shard does
+      zero_padding(block, values.data());  // as a shard does
       for (std::size_t i = 0; i < count; ++i) received[i] += values[i];
     }
     // The difference is the residual, which does not grow with the number of pushes.

@@ -39,8 +39,7 @@ TEST_CASE("fetch returns a blob of the same device unchanged and copies other bl
     REQUIRE(same.same_as(own));
     executor.end_read(same);
 
-    Blob host = Blob::allocate(bytes.size());
-    std::copy(bytes.begin(), bytes.end(), host.mutable_data());
+    Blob host = Blob::copy_of(bytes);
     const Blob here = executor.fetch(host);
     host.reset();
     REQUIRE(here.size() == bytes.size());

@@ -193,7 +193,7 @@ TEST_CASE("zero_padding zeroes only the padding between slices", "[layout]") {
   const auto model = classifier({linear(3)}, {4}, 3);  // 12 floats, 4 of padding, 3 floats
   const Layout layout(*model, 1, limits::kMaxBlockBytes);
   Floats memory(19, 1.0f);
-  zero_padding(*make_cpu_executor(), *model, layout.block(BlockId(0)), memory.data());
+  zero_padding(*make_cpu_executor(), layout.block(BlockId(0)), memory.data());
   for (std::size_t i = 0; i < memory.size(); ++i)
     REQUIRE(memory[i] == (i >= 12 && i < 16 ? 0.0f : 1.0f));
 }

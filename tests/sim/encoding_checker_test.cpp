@@ -49,7 +49,7 @@ struct EncodingStory : Story {
   /// The sum of a block of ones without its padding.
   double decoded() const {
     Blob values = ones();
-    zero_padding(*job->model, block, values.mutable_floats());
+    zero_padding(block, values.mutable_floats());
     double sum = 0;
     for (std::int64_t i = 0; i < block.floats; ++i) sum += values.as_floats()[i];
     return sum;
@@ -78,7 +78,7 @@ TEST_CASE(
   };
   Blob others = story.ones();
   std::fill_n(others.mutable_floats(), end, 0.0f);
-  zero_padding(*story.job->model, story.block, others.mutable_floats());
+  zero_padding(story.block, others.mutable_floats());
   double sum = 0;  // of the gradients
   for (std::int64_t i = 0; i < story.block.floats; ++i) sum += others.as_floats()[i];
   REQUIRE(sum > 0);

@@ -1,11 +1,21 @@
 #pragma once
-// for_each_assigned(): the floats that a push assigns, for checkers.
+// pushed_floats() and for_each_assigned(): what a push means for a block, for checkers.
 #include <cstdint>
 
 #include "actors/job.hpp"
 #include "messages/envelope.hpp"
+#include "policies/codec/blobs.hpp"
 
 namespace leeway::sim {
+
+/// The floats of the push's block `index` on the host, decoded, with zero padding.
+inline Blob pushed_floats(const Job& job, const msg::Push& push, std::size_t index) {
+  const msg::BlockData& block = push.blocks[index];
+  if (block.codec == CodecId::none) return block.data.on_host();
+  Blob values = decode_blob(job.push_codecs->at(push.iteration), block.data, block.shape.count());
+  zero_padding(job.layout->block(block.block), values.mutable_floats());
+  return values;
+}
 
 /// Calls `handle(begin, end)` for the floats of each slice of the push's block `index` that it
 /// assigns.
@@ -18,8 +28,7 @@ void for_each_assigned(const Job& job, const msg::Push& push, std::size_t index,
   for (const std::uint32_t number : push.assigned) {
     if (number < first || number >= first + block.slices.size()) continue;
     const BlockSlice& slice = block.slices[number - first];
-    const auto& spec = job.model->parameters()[static_cast<std::size_t>(slice.parameter)].spec;
-    handle(slice.offset, slice.offset + slice.rows * spec.shape.row_count());
+    handle(slice.offset, slice.offset + slice.floats);
   }
 }
 
