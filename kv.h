@@ -31,8 +31,8 @@
  *   }
  *
  * Tensors are row-major: `rank` extents in `shape`, which may be NULL for a scalar of rank 0. Their
- * elements are floats, or of the type that a function ..._as names. Shards keep floats.
- * Keys are texts; the key 7 is "7". A store and its handles belong to one thread.
+ * elements are floats, or of the type that is given to a function whose name ends in _as. Shards
+ * keep floats. Keys are strings; the key 7 is "7". A store and its handles belong to one thread.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -80,7 +80,7 @@ LEEWAY_KV_API leeway_kv_status leeway_kv_close(leeway_kv* kv);
 /* Frees the store without its iteration, as if the process had died. */
 LEEWAY_KV_API void leeway_kv_abandon(leeway_kv* kv);
 
-/* Types of elements, for functions ..._as. f16: IEEE 754 binary16. bf16: the upper half of a float. */
+/* Types of elements. f16: IEEE 754 binary16. bf16: the upper half of a float. */
 typedef enum leeway_kv_type {
   LEEWAY_KV_F32 = 0,
   LEEWAY_KV_F64 = 1,
@@ -96,17 +96,19 @@ LEEWAY_KV_API leeway_kv_status leeway_kv_init(leeway_kv* kv, const char* key, co
 LEEWAY_KV_API leeway_kv_status leeway_kv_init_as(leeway_kv* kv, const char* key,
                                                  int type, const void* values,
                                                  const int64_t* shape, int rank);
-/* `name`: sgd, momentum, nesterov, adam, adamw, adagrad, nadam, lion, sum or assign.
- * `learning_rate` <= 0: the usual one of the optimizer. */
-LEEWAY_KV_API leeway_kv_status leeway_kv_set_optimizer(leeway_kv* kv, const char* name,
+/* `optimizer`: sgd, momentum, nesterov, adam, adamw, adagrad, nadam, lion, muon, delayed_nesterov, sum
+ * or assign, with numbers if they are not the defaults: "momentum(0.95)". `learning_rate` <= 0: the
+ * default of the optimizer. */
+LEEWAY_KV_API leeway_kv_status leeway_kv_set_optimizer(leeway_kv* kv, const char* optimizer,
                                                        double learning_rate);
 /* A function that the process of the shards has registered. */
 LEEWAY_KV_API leeway_kv_status leeway_kv_set_updater(leeway_kv* kv, const char* name);
 
 /* ---- the training loop ---- */
 
-/* `handle` may be NULL: then a pull waits for the weights, and a push does not wait. Buffers of a
- * pull must exist until it is done; those of push and set may be changed on return. */
+/* `handle` may be NULL: then a pull waits for the weights, and a push does not wait; to wait for a
+ * push, give a handle to leeway_kv_wait. Buffers of a pull must exist until it is done; those of
+ * push and set may be changed on return. */
 LEEWAY_KV_API leeway_kv_status leeway_kv_pull(leeway_kv* kv, const char* key, float* out,
                                               const int64_t* shape, int rank,
                                               leeway_kv_handle** handle);
@@ -139,6 +141,19 @@ LEEWAY_KV_API leeway_kv_status leeway_kv_set_as(leeway_kv* kv, const char* key,
                                                 int type, const void* weights,
                                                 const int64_t* shape, int rank,
                                                 leeway_kv_handle** handle);
+/* Several keys in one call. */
+typedef struct leeway_kv_tensor {
+  const char* key;
+  void* data; /* read by pushes, written by pulls */
+  int type;   /* a leeway_kv_type */
+  const int64_t* shape;
+  int rank;
+} leeway_kv_tensor;
+LEEWAY_KV_API leeway_kv_status leeway_kv_pull_many(leeway_kv* kv, const leeway_kv_tensor* outs,
+                                                   size_t count, leeway_kv_handle** handle);
+LEEWAY_KV_API leeway_kv_status leeway_kv_push_many(leeway_kv* kv, const leeway_kv_tensor* gradients,
+                                                   size_t count, leeway_kv_handle** handle);
+
 /* Memory of the store for the key's gradient, as floats, until push_gradient sends it without a copy. */
 LEEWAY_KV_API leeway_kv_status leeway_kv_gradient(leeway_kv* kv, const char* key, float** memory);
 LEEWAY_KV_API leeway_kv_status leeway_kv_push_gradient(leeway_kv* kv, const char* key,

@@ -132,6 +132,11 @@ class LoopGroup final : public UserLoops, private StoreSite {
     return job_;
   }
   bool has_samples() const override { return options_.samples > 0; }
+  Duration compute_time(std::int64_t samples) const override {
+    if (!simulated_ || options_.iteration_time.ns == 0 || options_.samples == 0)
+      return simulated_ ? options_.iteration_time : Duration{};
+    return {options_.iteration_time.ns * samples / options_.batch};
+  }
   void declared(WorkerId worker, const Declarations& declarations) override {
     std::lock_guard lock(mutex_);
     // Of one worker, only the latest has not declared its keys.
@@ -213,6 +218,12 @@ Result run(const Loop& loop, const Options& options) {
 
 Result simulate(const Loop& loop, const Options& options) {
   return run(loop, options, true);
+}
+
+Duration computing_time(const Result& result) {
+  WorkerTotals all;
+  for (const WorkerTotals& worker : result.totals.workers) add_work(all, worker);
+  return {all.iterations == 0 ? 0 : all.compute.ns / static_cast<std::int64_t>(all.iterations)};
 }
 
 }  // namespace leeway::kv

@@ -1,12 +1,23 @@
 #include "kv/shared_store.hpp"
 
 #include <algorithm>
+#include <functional>
+#include <string_view>
 #include <utility>
 
 #include "actors/job.hpp"
 #include "core/text.hpp"
 
 namespace leeway::kv {
+#ifdef LEEWAY_CHECK_BUFFERS
+namespace {
+
+std::uint64_t digest_of(const Blob& blob) {
+  return std::hash<std::string_view>{}({reinterpret_cast<const char*>(blob.data()), blob.size()});
+}
+
+}  // namespace
+#endif
 
 SharedStore::SharedStore(StoreSite& site, WorkerId worker, std::shared_ptr<UserLoop> loop)
     : site_(site), worker_(worker), loop_(std::move(loop)) {}
@@ -43,6 +54,7 @@ void SharedStore::begin() {
   iterating_ = true;
   range_taken_ = false;
   for (Layer& layer : layers_) layer.pushed = 0;
+  compute(site_.compute_time(begun_.leased.samples()));
 }
 
 void SharedStore::place() {
@@ -61,6 +73,7 @@ void SharedStore::place() {
 
 void SharedStore::end_iteration() {
   complete_pulls();  // also begins the iteration
+  check_handed_over();
   // Samples that the loop has not seen are not trained.
   if (site_.has_samples() && !range_taken_) return give_back();
   UserCall finish{.kind = UserCall::Kind::finish, .iteration = begun_.iteration};
@@ -268,11 +281,37 @@ void SharedStore::add_layer(std::size_t layer, UserCall& call) {
       std::fill_n(to + written, piece.count + piece.padding - written, 0.0f);
     }
   for (const BlockId id : layers_[layer].blocks) {
+    remember_handed_over(id, gradients_[id.value()]);
     call.gradients.emplace(id, std::move(gradients_[id.value()]));
     if (auto slices = assigned_.extract(id); !slices.empty())
       call.assigned.insert(std::move(slices));
   }
 }
+
+#ifdef LEEWAY_CHECK_BUFFERS
+void SharedStore::remember_handed_over(BlockId id, const Blob& gradient) {
+  handed_over_.push_back({id, gradient, digest_of(gradient)});
+}
+
+void SharedStore::check_handed_over() {
+  for (const HandedOver& each : std::exchange(handed_over_, {})) {
+    if (digest_of(each.gradient) == each.digest) continue;
+    const auto in_block = [&](const PlacedKey& key) {
+      return std::ranges::any_of(
+          key.pieces, [&](const TablePiece& piece) { return piece.block == each.block; });
+    };
+    const auto key = std::ranges::find_if(placed_, in_block);
+    throw StoreError(concat(
+        "the gradient of key \"",
+        declarations_.keys[static_cast<std::size_t>(key - placed_.begin())].name,
+        "\", or of one in its group, was written after its push; write to the memory of gradient() "
+        "only until push(key)"));
+  }
+}
+#else
+void SharedStore::remember_handed_over(BlockId, const Blob&) {}
+void SharedStore::check_handed_over() {}
+#endif
 
 // ---- handles ----
 

@@ -21,6 +21,8 @@ class StoreSite {
   virtual std::uint32_t workers() const = 0;
   /// Whether the run has samples to lease.
   virtual bool has_samples() const = 0;
+  /// Of an iteration with this many samples, in a simulation.
+  virtual Duration compute_time(std::int64_t /*samples*/) const { return {}; }
   /// The loop begins its first iteration. Does not wait.
   virtual void declared(WorkerId worker, const Declarations& declarations) = 0;
   /// The job, after the first answer to a call of the loop.
@@ -86,6 +88,10 @@ class SharedStore final : public StoreState {
   void split(std::size_t number, const void* values, ElementType type);
   /// Moves the gradients of a layer into `call`: zeros for keys without a push.
   void add_layer(std::size_t layer, UserCall& call);
+  /// Debug builds remember the gradients that were handed over, and throw StoreError if the user
+  /// has written to one of them since.
+  void remember_handed_over(BlockId id, const Blob& gradient);
+  void check_handed_over();
 
   StoreSite& site_;
   const WorkerId worker_;
@@ -110,8 +116,14 @@ class SharedStore final : public StoreState {
   struct Joined {
     std::vector<float> weights, gradient;
   };
-  std::map<std::size_t, Joined> joined_;               // by number
-  std::vector<Blob> gradients_;                        // by block; null: none was written
+  std::map<std::size_t, Joined> joined_;  // by number
+  std::vector<Blob> gradients_;           // by block; null: none was written
+  struct HandedOver {
+    BlockId block;
+    Blob gradient;
+    std::uint64_t digest = 0;
+  };
+  std::vector<HandedOver> handed_over_;                // in this iteration; only debug builds
   std::vector<Pull> pulls_;                            // not done
   std::shared_ptr<Handle::State> pulling_;             // of these; null: there are none
   std::deque<std::shared_ptr<Handle::State>> pushes_;  // not done: one for each iteration

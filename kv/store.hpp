@@ -28,7 +28,7 @@
 // belongs to the next one: a pull or a second push of a key that was pushed, next_range(), and a
 // wait for a push. In a run with samples, next_range() begins each iteration. A key without a push
 // has no gradient in that iteration; but keys below 16 KiB travel in groups, and with a push of the
-// group its other keys get a gradient of zeros. assign_gradients() has no groups.
+// group its other keys get a gradient of zeros. assign_gradients() and updaters have no groups.
 //
 // Updates. A round's gradients (bsp, backup, quorum) are averaged over the workers, weighted by the
 // samples of their ranges, and the optimizer is applied once; otherwise it is applied to each push.
@@ -39,11 +39,12 @@
 // key in several blocks is copied there, too: one above 4 MiB or above a shard's share of all keys.
 // The buffer of a pull is written when its handle is done, and must exist until then.
 //
-// Errors throw StoreError, whose text says what to do. When the run is over, calls throw Ended,
-// except next_range(). A store belongs to one thread.
+// Errors throw StoreError, whose text says what to do. When the run is over, calls that need it
+// throw Ended, except next_range() and barrier(). A store belongs to one thread: a call throws
+// StoreError while another thread is in a call.
 //
 // Processes. Store::create() makes the store of a process: that of a worker in a program started by
-// `leeway launch`, or a local one, for which each push is one step at once.
+// `leeway launch`, or a local one, which applies each push at once.
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -87,7 +88,7 @@ class Key {
     else
       name_ = std::to_string(number);
   }
-  /// Of a key that was given as an integer.
+  /// None for a key that was given as a text.
   std::optional<std::int64_t> number() const { return number_; }
   std::string name() const { return number_ ? std::to_string(*number_) : name_; }
 

@@ -1,11 +1,13 @@
 #pragma once
 // StoreState: what a Store does, on the thread of its user: in this process only (LocalStore), or
 // on the shards of a run (SharedStore). This class has the keys and the handles of both.
+#include <atomic>
 #include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <thread>
 #include <unordered_map>
 #include <vector>
 
@@ -33,6 +35,20 @@ struct Handle::State {
 class StoreState {
  public:
   virtual ~StoreState() = default;
+
+  /// A call of the store, or several that belong together. Throws StoreError while another thread
+  /// calls it.
+  class Turn {
+   public:
+    explicit Turn(StoreState& state);
+    ~Turn();
+    Turn(const Turn&) = delete;
+    Turn& operator=(const Turn&) = delete;
+
+   private:
+    StoreState& state_;
+    bool is_outer_ = false;  // not within another call of this thread
+  };
 
   // As in Store.
   void init(const Key& key, ConstView values);
@@ -100,6 +116,7 @@ class StoreState {
   std::int64_t iterations_ = 0;  // that have ended
 
  private:
+  std::atomic<std::thread::id> caller_{};  // that calls now
   bool is_abandoned_ = false;
   std::int64_t pushed_in_ = -1;  // the latest iteration with a push
   std::unordered_map<std::string, std::size_t> by_name_;

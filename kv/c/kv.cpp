@@ -2,6 +2,7 @@
 #include "kv.h"
 
 #include <memory>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -9,13 +10,17 @@
 #include "core/text.hpp"
 #include "kv/serve.hpp"
 #include "kv/store.hpp"
-#include "runtime/words.hpp"
+#include "policies/optimizer/updater.hpp"
+#include "runtime/flags/optimizer_text.hpp"
 
 using leeway::concat;
 using leeway::Shape;
+using leeway::kv::ConstView;
 using leeway::kv::ElementType;
 using leeway::kv::Handle;
+using leeway::kv::Key;
 using leeway::kv::StoreError;
+using leeway::kv::View;
 
 struct leeway_kv {
   explicit leeway_kv(leeway::kv::Store of) : store(std::move(of)) {}
@@ -139,19 +144,14 @@ leeway_kv_status leeway_kv_init(leeway_kv* kv, const char* key, const float* val
   return leeway_kv_init_as(kv, key, LEEWAY_KV_F32, values, shape, rank);
 }
 
-leeway_kv_status leeway_kv_set_optimizer(leeway_kv* kv, const char* name, double learning_rate) {
+leeway_kv_status leeway_kv_set_optimizer(leeway_kv* kv, const char* optimizer,
+                                         double learning_rate) {
   return guarded([&] {
-    for (const auto& [known, usual] : leeway::kOptimizers) {
-      if (known != std::string(name)) continue;
-      leeway::plan::Optimizer optimizer = usual;
-      if (learning_rate > 0) optimizer.learning_rate = learning_rate;
-      kv->store.set_optimizer(optimizer);
-      return LEEWAY_KV_OK;
-    }
-    std::vector<std::string> names;
-    for (const auto& one : leeway::kOptimizers) names.emplace_back(one.name);
-    return failed(LEEWAY_KV_ERROR, concat("set_optimizer: \"", name, "\" is not known; give ",
-                                          leeway::join(names, ", ")));
+    auto parsed = leeway::parse_optimizer(optimizer, "set_optimizer");
+    if (!parsed) throw StoreError(parsed.error().text);
+    if (learning_rate > 0) parsed->learning_rate = learning_rate;
+    kv->store.set_optimizer(*parsed);
+    return LEEWAY_KV_OK;
   });
 }
 
@@ -218,6 +218,28 @@ leeway_kv_status leeway_kv_set_as(leeway_kv* kv, const char* key, int type, cons
 leeway_kv_status leeway_kv_set(leeway_kv* kv, const char* key, const float* weights,
                                const std::int64_t* shape, int rank, leeway_kv_handle** handle) {
   return leeway_kv_set_as(kv, key, LEEWAY_KV_F32, weights, shape, rank, handle);
+}
+
+leeway_kv_status leeway_kv_pull_many(leeway_kv* kv, const leeway_kv_tensor* outs, std::size_t count,
+                                     leeway_kv_handle** handle) {
+  return guarded([&] {
+    std::vector<std::pair<Key, View>> pairs;
+    for (const leeway_kv_tensor& one : std::span(outs, count))
+      pairs.emplace_back(
+          one.key, View{one.data, shape_of(one.key, one.shape, one.rank), element_type(one.type)});
+    return give_or_wait(handle, kv->store.pull(pairs));
+  });
+}
+
+leeway_kv_status leeway_kv_push_many(leeway_kv* kv, const leeway_kv_tensor* gradients,
+                                     std::size_t count, leeway_kv_handle** handle) {
+  return guarded([&] {
+    std::vector<std::pair<Key, ConstView>> pairs;
+    for (const leeway_kv_tensor& one : std::span(gradients, count))
+      pairs.emplace_back(one.key, ConstView{one.data, shape_of(one.key, one.shape, one.rank),
+                                            element_type(one.type)});
+    return give(handle, kv->store.push(pairs));
+  });
 }
 
 leeway_kv_status leeway_kv_gradient(leeway_kv* kv, const char* key, float** memory) {

@@ -76,13 +76,12 @@ std::string name_in(const std::string& text) {
 }
 
 /// The name of an updater: "updater(NAME)".
-Expected<plan::Optimizer> parse_updater(const std::string& text) {
+Expected<plan::Optimizer> parse_updater(const std::string& text, std::string_view flag) {
   constexpr std::string_view kUpdater = "updater(";
   if (text.starts_with(kUpdater) && text.ends_with(')') && text.size() > kUpdater.size() + 1)
     return updater(text.substr(kUpdater.size(), text.size() - kUpdater.size() - 1));
-  return Error{
-      "--optimizer: give the name of the updater that the program has registered, as in "
-      "updater(NAME)"};
+  return Error{concat(
+      flag, ": give the name of the updater that the program has registered, as in updater(NAME)")};
 }
 
 /// The usual outer optimizer of each name.
@@ -100,15 +99,15 @@ std::string outer_name(const plan::OuterOptimizer& outer) {
 
 }  // namespace
 
-Expected<plan::Optimizer> parse_optimizer(const std::string& text) {
+Expected<plan::Optimizer> parse_optimizer(const std::string& text, std::string_view flag) {
   const std::string name = name_in(text);
-  if (name == "updater") return parse_updater(text);
+  if (name == "updater") return parse_updater(text, flag);
   const auto* const found = std::ranges::find(kOptimizers, name, &NamedOptimizer::name);
   if (found == std::end(kOptimizers))
     return Error{
-        concat("--optimizer: unknown \"", text, '"', suggest(name, plan::choices("optimizer")))};
+        concat(flag, ": unknown \"", text, '"', suggest(name, plan::choices("optimizer")))};
   plan::Optimizer optimizer = found->optimizer;
-  if (const Status read = set_arguments(optimizer.kind, text, name, "--optimizer"); !read)
+  if (const Status read = set_arguments(optimizer.kind, text, name, flag); !read)
     return read.error();
   return optimizer;
 }

@@ -54,6 +54,25 @@ TEST_CASE("C: pushes add, set replaces, and memory of the store is pushed") {
   CHECK(leeway_kv_key(store.kv, 1) == nullptr);
 }
 
+TEST_CASE("C: several keys are pushed and pulled in one call") {
+  OpenStore store;
+  const float one = 1;
+  REQUIRE(leeway_kv_init(store.kv, "v", &one, nullptr, 0) == LEEWAY_KV_OK);
+  REQUIRE(leeway_kv_set_optimizer(store.kv, "momentum(0.5)", 1) == LEEWAY_KV_OK);
+  std::vector<float> w(6, 2.0f);
+  double v = 3;
+  const leeway_kv_tensor both[] = {{"w", w.data(), LEEWAY_KV_F32, store.shape, 2},
+                                   {"v", &v, LEEWAY_KV_F64, nullptr, 0}};
+  CHECK(leeway_kv_push_many(store.kv, both, 2, nullptr) == LEEWAY_KV_OK);
+  CHECK(leeway_kv_push_many(store.kv, both, 2, nullptr) == LEEWAY_KV_OK);
+  CHECK(leeway_kv_pull_many(store.kv, both, 2, nullptr) == LEEWAY_KV_OK);
+  CHECK(w == std::vector<float>(6, 1 - 2 - (2 + 0.5f * 2)));
+  CHECK(v == 1 - 3 - (3 + 0.5 * 3));
+  const leeway_kv_tensor unknown{"u", &v, LEEWAY_KV_F64, nullptr, 0};
+  CHECK(leeway_kv_push_many(store.kv, &unknown, 1, nullptr) == LEEWAY_KV_ERROR);
+  CHECK_THAT(leeway_kv_error(), Contains("\"u\""));
+}
+
 TEST_CASE("C: elements of other types are converted") {
   OpenStore store;
   const std::vector<double> halves(6, 0.5);
@@ -148,7 +167,9 @@ TEST_CASE("C: misuse returns an error that says what to do") {
   leeway_kv_close(nullptr);
   OpenStore other;
   CHECK(leeway_kv_set_optimizer(other.kv, "adagrade", 0) == LEEWAY_KV_ERROR);
-  CHECK_THAT(leeway_kv_error(), Contains("sgd, momentum"));
+  CHECK_THAT(leeway_kv_error(), Contains("set_optimizer: ") && Contains("adagrad"));
+  CHECK(leeway_kv_set_optimizer(other.kv, "momentum(0.9,3)", 0) == LEEWAY_KV_ERROR);
+  CHECK_THAT(leeway_kv_error(), Contains("does not have the numbers of momentum"));
 }
 
 }  // namespace

@@ -95,6 +95,40 @@ TEST_CASE("a killed worker is evicted, the others continue, and each sample is c
   CHECK(weight(out / "run", "count") == 120 * 600);
 }
 
+TEST_CASE("a restarted worker pulls the current weights, and its iterations continue") {
+  const TemporaryFolder out;
+  Listener run(launched(out / "run", {"--restart", "--workers", "2"}, {"dist_ssp(3)", "goes on"}));
+  REQUIRE(run.prints("worker 1: begins at 0 with"));
+  REQUIRE(comes_true([&] { return samples_so_far(out / "run") > 60; }));
+  REQUIRE(kill(run.process().children().at(1), SIGKILL) == 0);
+  check_ends(run.process(), 0);
+  const std::string text = run.process().out(), begins = "worker 1: begins at ";
+  const auto second = text.find(begins, text.find(begins) + 1);
+  REQUIRE(second != std::string::npos);
+  std::istringstream words(text.substr(second + begins.size()));
+  std::int64_t iteration = 0;
+  std::string with;
+  float weight = 0;
+  words >> iteration >> with >> weight;
+  CHECK(iteration > 10);
+  CHECK(weight >= static_cast<float>(2 * (iteration - 4)));  // of both workers
+}
+
+TEST_CASE("a launch with --trace is explained by blame, and exported") {
+  const TemporaryFolder out;
+  Process run(launched(out / "run", {"--workers", "2", "--slow", "1:3x", "--trace"},
+                       {"dist_sync", "count", "4"}));
+  check_ends(run, 0);
+  const auto blame = run_program({kBin + "/leeway", "blame", out / "run"});
+  CHECK(blame.code == 0);
+  CHECK_THAT(blame.out, Contains("worker 0") && Contains("worker 1"));
+  const auto trace = run_program({kBin + "/leeway", "trace", out / "run"});
+  CHECK(trace.code == 0);
+  const auto what_if =
+      run_program({kBin + "/leeway", "what-if", out / "run", "--without-straggler", "worker1"});
+  CHECK(what_if.code == 0);
+}
+
 TEST_CASE("a launch whose launcher is killed is resumed, and each sample is counted once") {
   const TemporaryFolder out;
   {
@@ -199,6 +233,44 @@ TEST_CASE("shards of launched workers may be on other nodes") {
   CHECK(nodes.all_free());
 }
 
+TEST_CASE("a launch survives the loss of a node with a shard that has a standby") {
+  Nodes nodes(2);
+  const TemporaryFolder out;
+  Listener run(launched(
+      out / "run", {"--workers", "2", "--shards", "2", "--replicas", "2", "--nodes", nodes.text()},
+      {"dist_ssp(3)", "count", "60"}));
+  REQUIRE(comes_true([&] { return samples_so_far(out / "run") > 600; }));
+  nodes[0].process().signal(SIGKILL);
+  check_ends(run.process(), 0);
+  CHECK(weight(out / "run", "count") == 60 * 600);
+}
+
+TEST_CASE("a launch fails with the reason when a node with the only replica of a shard is lost") {
+  Nodes nodes(2);
+  const TemporaryFolder out;
+  Listener run(launched(out / "run", {"--workers", "2", "--shards", "2", "--nodes", nodes.text()},
+                        {"dist_ssp(3)", "count", "1000"}));
+  REQUIRE(comes_true([&] { return samples_so_far(out / "run") > 600; }));
+  nodes[0].process().signal(SIGKILL);
+  check_ends(run.process(), 1);
+  CHECK_THAT(run.process().err(), Contains("shard"));
+}
+
+TEST_CASE("the C++ examples train as launched workers") {
+  const TemporaryFolder out;
+  const auto launch = [&](const std::string& name) {
+    Process run(std::vector{kBin + "/leeway", "launch"s, "--out"s, out / name, "--workers"s, "2"s,
+                            kBin + "/examples/" + name});
+    check_ends(run, 0);
+    return run.out();
+  };
+  launch("linear_by_hand");
+  CHECK(weight(out / "linear_by_hand", "w") == Approx(3).margin(0.01));
+  const std::string text = launch("mlp_by_hand"), last = "accuracy of the last batches: ";
+  REQUIRE(text.find(last) != std::string::npos);
+  CHECK(std::stod(text.substr(text.find(last) + last.size())) > 0.75);
+}
+
 TEST_CASE("stragglers slow launched workers down, and the status names their nodes") {
   const TemporaryFolder out;
   Listener run(
@@ -212,7 +284,7 @@ TEST_CASE("stragglers slow launched workers down, and the status names their nod
 }
 
 TEST_CASE("a worker that fails, exits or returns early leaves the run to the others") {
-  const std::string mode = GENERATE(as<std::string>(), "throws", "exits", "returns");
+  const std::string mode = GENERATE(as<std::string>(), "throws", "exits", "calls exit", "returns");
   const TemporaryFolder out;
   Process run(launched(out / "run", {"--workers", "3"}, {"dist_sync", mode}));
   check_ends(run, 0);

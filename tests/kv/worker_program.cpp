@@ -54,7 +54,20 @@ void end_early(KvStore& store, const std::string& mode) {
     if (store.rank() != 1 || i < 3) continue;
     if (mode == "throws") throw std::runtime_error("a fault of the user's");
     if (mode == "exits") std::_Exit(0);
+    if (mode == "calls exit") std::exit(1);
     if (mode == "returns") return;
+  }
+}
+
+/// Says where it begins, and counts the iterations until 600.
+void go_on(KvStore& store) {
+  const float zero = 0, one = 1;
+  store.init("w", {&zero, {}});
+  std::cout << "begins at " << store.iteration() << " with " << store.get("w")[0] << std::endl;
+  while (store.iteration() < 600) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(4));
+    store.push("w", {&one, {}});
+    store.end_iteration();
   }
 }
 
@@ -132,6 +145,7 @@ void run(const std::string& type, const std::string& mode, double epochs) {
   if (mode == "updates") return update(store);
   if (mode == "phases") return wait_in_phases(store, 100);
   if (mode == "waits") return wait_for_ever(store);
+  if (mode == "goes on") return go_on(store);
   end_early(store, mode);
 }
 
