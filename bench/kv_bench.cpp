@@ -1,6 +1,6 @@
 // Stores: iterations of a loop that computes nothing, on one shard.
 //
-//   kv_bench [--rounds 3] [--seconds 2]
+//   kv_bench [--rounds 3] [--seconds 2] [--workers 1]
 //
 // mlp:   pulls and pushes the six tensors of an MLP (2.14 MB). A worker reads all weights and
 // writes
@@ -111,35 +111,47 @@ double on_thread(const std::string& name, double seconds) {
   return rate;
 }
 
-double in_process(const std::string& name, double seconds, const std::string& transport) {
-  const std::string file =
-      (std::filesystem::temp_directory_path() / concat("kv_bench.", getpid())).string();
-  const int code =
-      kv::launch({.program = "/proc/self/exe",
-                  .arguments = {"--worker", file, "--only", name, "--seconds", concat(seconds)},
-                  .flags = {"--workers", "1", "--shards", "1", "--no-out", "--quiet", "--transport",
-                            transport}});
-  double rate = 0;
-  if (code == 0) std::ifstream(file) >> rate;
-  std::filesystem::remove(file);
-  return rate;
+/// Of all workers together.
+double in_processes(const std::string& name, double seconds, const std::string& transport,
+                    int workers) {
+  const std::filesystem::path folder =
+      std::filesystem::temp_directory_path() / concat("kv_bench.", getpid());
+  std::filesystem::create_directory(folder);
+  const int code = kv::launch(
+      {.program = "/proc/self/exe",
+       .arguments = {"--worker", folder.string(), "--only", name, "--seconds", concat(seconds)},
+       .flags = {"--workers", concat(workers), "--shards", "1", "--no-out", "--quiet",
+                 "--transport", transport}});
+  double sum = 0;
+  if (code == 0)
+    for (const auto& file : std::filesystem::directory_iterator(folder)) {
+      double rate = 0;
+      std::ifstream(file.path()) >> rate;
+      sum += rate;
+    }
+  std::filesystem::remove_all(folder);
+  return sum;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
   CLI::App app("Iterations of stores per second");
-  int rounds = 3;
+  int rounds = 3, workers = 1;
   double seconds = 2;
   std::string worker, only;
   app.add_option("--rounds", rounds, "Interleaved rounds")->capture_default_str();
   app.add_option("--seconds", seconds, "Of each measurement")->capture_default_str();
   app.add_option("--only", only, "mlp, views, small or many");
-  app.add_option("--worker", worker, "Set by kv_bench itself: file for the rate");
+  app.add_option("--workers", workers, "Processes of a launch")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber);
+  app.add_option("--worker", worker, "Set by kv_bench itself: folder for the rate");
   CLI11_PARSE(app, argc, argv);
   if (!worker.empty()) {
     auto store = kv::Store::create("dist_ssp(3)");
-    std::ofstream(worker) << measure(store, only, seconds);
+    const double rate = measure(store, only, seconds);
+    std::ofstream(std::filesystem::path(worker) / concat(store.rank())) << rate;
     return 0;
   }
   std::map<std::pair<std::string, std::string>, std::vector<double>> rates;
@@ -149,7 +161,7 @@ int main(int argc, char** argv) {
       rates[{name, "local"}].push_back(in_local(name, seconds));
       rates[{name, "thread"}].push_back(on_thread(name, seconds));
       for (const std::string transport : {"shm", "tcp"})
-        rates[{name, transport}].push_back(in_process(name, seconds, transport));
+        rates[{name, transport}].push_back(in_processes(name, seconds, transport, workers));
     }
   std::printf("%-6s %-8s %12s  %s\n", "keys", "where", "median", "min to max, iterations/s");
   for (auto& [where, all] : rates) {
