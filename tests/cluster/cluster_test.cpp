@@ -120,6 +120,20 @@ TEST_CASE("when a node with workers dies, the run continues and trains every sam
   check_trained_once(folder / "run", kSamples, 5);
 }
 
+TEST_CASE("a program that is stopped for seconds continues, and every sample is trained once") {
+  TemporaryFolder folder;
+  Nodes nodes(2);
+  Process program(slow_run(nodes, folder / "run", kEndless));
+  REQUIRE(gets_going(folder / "run"));
+  program.signal(SIGSTOP);
+  std::this_thread::sleep_for(std::chrono::seconds(3));
+  program.signal(SIGCONT);
+  interrupt_later(program, folder / "run", kSamples);
+  CHECK_THAT(program.err(), !Contains("evicted"));
+  check_trained_once(folder / "run", kSamples);
+  CHECK(nodes.all_free());
+}
+
 TEST_CASE("workers of a stopped node return when it continues, and every sample is trained once") {
   TemporaryFolder folder;
   const std::string silence = "2s";

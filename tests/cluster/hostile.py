@@ -102,11 +102,12 @@ class Trial:
         words += ["--blind"] if blind else []
         return subprocess.Popen([str(word) for word in words], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
 
-    def finish(self, sender):
+    def finish(self, sender, discarded=False):
         out, _ = sender.communicate(timeout=1200)
         if sender.returncode != 0:
             raise Failed(f"the sender ended with code {sender.returncode}")
-        self.sent += json.loads(out)["packets"]
+        if not discarded:
+            self.sent += json.loads(out)["packets"]
 
     def check(self, agent, before, what):
         if agent.poll() is not None:
@@ -160,7 +161,7 @@ class Trial:
                     sender = self.send(port if target == "agent" else discard.port, sender_tls if target == "agent" else None,
                                        blind=target == "discard")
                     began, samples = time.monotonic(), self.rate(run)
-                    self.finish(sender)
+                    self.finish(sender, discarded=target == "discard")
                     time.sleep(max(0, 3 - (time.monotonic() - began)))
                     rates[target] = (self.rate(run) - samples) / (time.monotonic() - began)
                 shares.append(rates["agent"] / max(rates["discard"], 1e-9))
