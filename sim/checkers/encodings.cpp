@@ -31,6 +31,7 @@ double EncodingChecker::sum_of_gradient(const msg::Push& push, std::size_t index
   for_each_assigned(*job_, push, index, [&](std::int64_t begin, std::int64_t end) {
     std::fill(values.begin() + begin, values.begin() + end, 0.0f);
   });
+  zero_padding(job_->layout->block(push.blocks[index].block), values.data());
   return std::accumulate(values.begin(), values.end(), 0.0);
 }
 

@@ -8,7 +8,7 @@
 
 namespace leeway::sim {
 
-/// The floats of the push's block `index` on the host, decoded, with zero padding.
+/// The floats of the push's block `index` on the host, decoded.
 inline Blob pushed_floats(const Job& job, const msg::Push& push, std::size_t index) {
   const msg::BlockData& block = push.blocks[index];
   if (block.codec == CodecId::none) return block.data.on_host();
