@@ -75,7 +75,8 @@ LEEWAY_KV_API leeway_kv_options leeway_kv_default_options(void);
  * dist_adaptive(LOW,HIGH) or dist_auto. `options` may be NULL. */
 LEEWAY_KV_API leeway_kv_status leeway_kv_create(const char* type, const leeway_kv_options* options,
                                                 leeway_kv** kv);
-/* Ends the iteration, leaves the run, and frees the store, also if it fails. */
+/* Ends the iteration, leaves the run, and frees the store, also if it fails; but not while another
+ * thread is in a call of the store. */
 LEEWAY_KV_API leeway_kv_status leeway_kv_close(leeway_kv* kv);
 /* Frees the store without its iteration, as if the process had died. */
 LEEWAY_KV_API void leeway_kv_abandon(leeway_kv* kv);
@@ -183,13 +184,15 @@ LEEWAY_KV_API uint32_t leeway_kv_workers(const leeway_kv* kv);
  * the worker was started again, and in a resumed run, which may skip a few numbers. Right after a
  * push it is the number of that push: a loop ends its iteration before it asks. */
 LEEWAY_KV_API leeway_kv_status leeway_kv_iteration(leeway_kv* kv, int64_t* iteration);
-/* Ended iterations of this process, from 0 also in a resumed run. */
+/* Ended iterations of this process, from 0 also in a resumed run. -1 while another thread is in a
+ * call of the store. */
 LEEWAY_KV_API int64_t leeway_kv_iterations(const leeway_kv* kv);
 
 /* ---- handles ---- */
 
 LEEWAY_KV_API leeway_kv_status leeway_kv_wait(leeway_kv_handle* handle);
-/* 1 if the push or pull is done, 0 if not. Does not wait. */
+/* 1 if the push or pull is done, 0 if not, -1 while another thread is in a call of the store. Does
+ * not wait. */
 LEEWAY_KV_API int leeway_kv_done(leeway_kv_handle* handle);
 /* Calls next(context) on this thread when the handle is done: at once if it is, or at the end of a
  * later call. `next` must not close the store. */

@@ -111,7 +111,7 @@ double on_thread(const std::string& name, double seconds) {
   return rate;
 }
 
-/// Of all workers together.
+/// The sum of the rates of all workers.
 double in_processes(const std::string& name, double seconds, const std::string& transport,
                     int workers) {
   const std::filesystem::path folder =

@@ -40,6 +40,12 @@ if(LEEWAY_SANITIZE)
   set(LEEWAY_TEST_COMPILE -O0)
 endif()
 
+# Stores find gradients that are written after their push.
+set(LEEWAY_CHECKED_BUFFERS $<$<CONFIG:Debug>:LEEWAY_CHECK_BUFFERS>)
+if(LEEWAY_SANITIZE)
+  set(LEEWAY_CHECKED_BUFFERS LEEWAY_CHECK_BUFFERS)
+endif()
+
 # For ccache: names the precompiled header in the preprocessed source.
 set(LEEWAY_CACHED_PCH $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>)
 

@@ -36,7 +36,7 @@ int to_gradient(Floats& scores, const std::vector<std::int32_t>& labels) {
     const auto row = scores.begin() + static_cast<std::ptrdiff_t>(i * kClasses);
     correct += std::max_element(row, row + kClasses) - row == labels[i] ? 1 : 0;
     float sum = 0;
-    for (auto one = row; one < row + kClasses; ++one) sum += * one = std::exp(*one);
+    for (auto one = row; one < row + kClasses; ++one) sum += (*one = std::exp(*one));
     for (auto one = row; one < row + kClasses; ++one)
       *one = (*one / sum - (one - row == labels[i] ? 1 : 0)) / static_cast<float>(labels.size());
   }

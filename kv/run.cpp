@@ -223,7 +223,8 @@ Result simulate(const Loop& loop, const Options& options) {
 Duration computing_time(const Result& result) {
   WorkerTotals all;
   for (const WorkerTotals& worker : result.totals.workers) add_work(all, worker);
-  return {all.iterations == 0 ? 0 : all.compute.ns / static_cast<std::int64_t>(all.iterations)};
+  if (all.samples == 0) return {};
+  return {all.compute.ns / static_cast<std::int64_t>(all.samples) * result.plan.batch};
 }
 
 }  // namespace leeway::kv

@@ -31,8 +31,9 @@ struct Options {
   /// Without a setting: every minute into run.folder, if there is one; a simulation writes none.
   plan::Checkpoints checkpoints;
   plan::World world;  // of a simulation
-  /// In a simulation: what an iteration computes, besides Store::compute(). That of a whole batch;
-  /// a shorter range takes its share. computing_time() measures it.
+  /// In a simulation: the time that an iteration of a whole batch computes, besides
+  /// Store::compute(). A shorter range takes its share. The time passes before the first push, or
+  /// at the end of an iteration without pushes. computing_time() measures it.
   Duration iteration_time;
   RunOptions run = {.quiet = true};
 };
@@ -47,8 +48,9 @@ Result run(const Loop& loop, const Options& options = {});
 /// The same in virtual time.
 Result simulate(const Loop& loop, const Options& options = {});
 
-/// The mean time that the loops of a run computed for an iteration, between calls of their stores:
-/// Options::iteration_time of a simulation. 0 for a run without iterations.
+/// The mean time that the loops of a run computed for a whole batch, or without samples for an
+/// iteration: Options::iteration_time of a simulation. The run has no stragglers, and a policy that
+/// drops no pushes. 0 for a run without iterations.
 Duration computing_time(const Result& result);
 
 }  // namespace leeway::kv

@@ -9,15 +9,6 @@
 #include "core/text.hpp"
 
 namespace leeway::kv {
-#ifdef LEEWAY_CHECK_BUFFERS
-namespace {
-
-std::uint64_t digest_of(const Blob& blob) {
-  return std::hash<std::string_view>{}({reinterpret_cast<const char*>(blob.data()), blob.size()});
-}
-
-}  // namespace
-#endif
 
 SharedStore::SharedStore(StoreSite& site, WorkerId worker, std::shared_ptr<UserLoop> loop)
     : site_(site), worker_(worker), loop_(std::move(loop)) {}
@@ -52,9 +43,14 @@ void SharedStore::begin() {
   begun_ = call({.kind = UserCall::Kind::begin});
   if (!job_) place();
   iterating_ = true;
-  range_taken_ = false;
+  range_taken_ = time_taken_ = false;
+  hashes_.clear();
+  handed_over_.clear();
   for (Layer& layer : layers_) layer.pushed = 0;
-  compute(site_.compute_time(begun_.leased.samples()));
+}
+
+void SharedStore::take_compute_time() {
+  if (!std::exchange(time_taken_, true)) compute(site_.compute_time(begun_.leased.samples()));
 }
 
 void SharedStore::place() {
@@ -73,9 +69,10 @@ void SharedStore::place() {
 
 void SharedStore::end_iteration() {
   complete_pulls();  // also begins the iteration
-  check_handed_over();
+  check_gradients();
   // Samples that the loop has not seen are not trained.
   if (site_.has_samples() && !range_taken_) return give_back();
+  take_compute_time();
   UserCall finish{.kind = UserCall::Kind::finish, .iteration = begun_.iteration};
   for (std::size_t layer = 0; layer < layers_.size(); ++layer)
     if (layers_[layer].pushed > 0 && layers_[layer].pushed < layers_[layer].keys.size())
@@ -95,10 +92,10 @@ void SharedStore::give_back() {
 }
 
 void SharedStore::barrier() {
-  if (!pulls_.empty()) complete_pulls();
-  if (iterating_ && (has_pushes() || range_taken_)) end_iteration();
-  if (iterating_) give_back();
   try {
+    if (!pulls_.empty()) complete_pulls();
+    if (iterating_ && (has_pushes() || range_taken_)) end_iteration();
+    if (iterating_) give_back();
     call({.kind = UserCall::Kind::barrier});
   } catch (const Lost&) {
     throw;
@@ -232,6 +229,7 @@ void SharedStore::begin_push(const Key& key, const char* what) {
     throw StoreError(concat(what, " of key \"", key.name(),
                             "\": the run leases samples, and this iteration has no range; call "
                             "next_range() before its pushes"));
+  take_compute_time();
 }
 
 Handle SharedStore::push_copy(const Key& key, const char* what, ConstView values, bool assigns) {
@@ -251,6 +249,7 @@ Handle SharedStore::push_copy(const Key& key, const char* what, ConstView values
 
 Handle SharedStore::pushed(std::size_t number) {
   mark_pushed(number);
+  remember_gradient(number);
   if (pushes_.empty() || pushes_.back()->iteration != begun_.iteration)
     pushes_.push_back(std::make_shared<Handle::State>(
         Handle::State{.store = this, .is_push = true, .iteration = begun_.iteration}));
@@ -281,7 +280,9 @@ void SharedStore::add_layer(std::size_t layer, UserCall& call) {
       std::fill_n(to + written, piece.count + piece.padding - written, 0.0f);
     }
   for (const BlockId id : layers_[layer].blocks) {
-    remember_handed_over(id, gradients_[id.value()]);
+#ifdef LEEWAY_CHECK_BUFFERS
+    handed_over_[id] = gradients_[id.value()];
+#endif
     call.gradients.emplace(id, std::move(gradients_[id.value()]));
     if (auto slices = assigned_.extract(id); !slices.empty())
       call.assigned.insert(std::move(slices));
@@ -289,28 +290,33 @@ void SharedStore::add_layer(std::size_t layer, UserCall& call) {
 }
 
 #ifdef LEEWAY_CHECK_BUFFERS
-void SharedStore::remember_handed_over(BlockId id, const Blob& gradient) {
-  handed_over_.push_back({id, gradient, digest_of(gradient)});
+std::size_t SharedStore::hash_of_gradient(std::size_t number) const {
+  std::size_t hash = 0;
+  for (const TablePiece& piece : placed_[number].pieces) {
+    const auto found = handed_over_.find(piece.block);
+    const Blob& block =
+        found == handed_over_.end() ? gradients_[piece.block.value()] : found->second;
+    const auto* const bytes = reinterpret_cast<const char*>(block.as_floats() + piece.offset);
+    const auto size = static_cast<std::size_t>(piece.count) * sizeof(float);
+    hash = 31 * hash + std::hash<std::string_view>{}({bytes, size});
+  }
+  return hash;
 }
 
-void SharedStore::check_handed_over() {
-  for (const HandedOver& each : std::exchange(handed_over_, {})) {
-    if (digest_of(each.gradient) == each.digest) continue;
-    const auto in_block = [&](const PlacedKey& key) {
-      return std::ranges::any_of(
-          key.pieces, [&](const TablePiece& piece) { return piece.block == each.block; });
-    };
-    const auto key = std::ranges::find_if(placed_, in_block);
-    throw StoreError(concat(
-        "the gradient of key \"",
-        declarations_.keys[static_cast<std::size_t>(key - placed_.begin())].name,
-        "\", or of one in its group, was written after its push; write to the memory of gradient() "
-        "only until push(key)"));
-  }
+void SharedStore::remember_gradient(std::size_t number) {
+  hashes_[number] = hash_of_gradient(number);
+}
+
+void SharedStore::check_gradients() {
+  for (const auto& [number, hash] : std::exchange(hashes_, {}))
+    if (hash_of_gradient(number) != hash)
+      throw StoreError(concat("the gradient of key \"", declarations_.keys[number].name,
+                              "\" was written after its push; write to the memory of gradient() "
+                              "only until push(key)"));
 }
 #else
-void SharedStore::remember_handed_over(BlockId, const Blob&) {}
-void SharedStore::check_handed_over() {}
+void SharedStore::remember_gradient(std::size_t) {}
+void SharedStore::check_gradients() {}
 #endif
 
 // ---- handles ----

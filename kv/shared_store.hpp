@@ -21,7 +21,7 @@ class StoreSite {
   virtual std::uint32_t workers() const = 0;
   /// Whether the run has samples to lease.
   virtual bool has_samples() const = 0;
-  /// Of an iteration with this many samples, in a simulation.
+  /// What an iteration with this many samples computes in a simulation.
   virtual Duration compute_time(std::int64_t /*samples*/) const { return {}; }
   /// The loop begins its first iteration. Does not wait.
   virtual void declared(WorkerId worker, const Declarations& declarations) = 0;
@@ -67,6 +67,8 @@ class SharedStore final : public StoreState {
   void post(UserCall call);
   UserAnswer check(UserAnswer answer);
   void declare();
+  /// Lets the time pass that the iteration computes, once.
+  void take_compute_time();
   /// Begins an iteration unless one is under way.
   void begin();
   /// The first iteration has begun: finds the places of the keys.
@@ -88,10 +90,12 @@ class SharedStore final : public StoreState {
   void split(std::size_t number, const void* values, ElementType type);
   /// Moves the gradients of a layer into `call`: zeros for keys without a push.
   void add_layer(std::size_t layer, UserCall& call);
-  /// Debug builds remember the gradients that were handed over, and throw StoreError if the user
-  /// has written to one of them since.
-  void remember_handed_over(BlockId id, const Blob& gradient);
-  void check_handed_over();
+  // Debug builds:
+  /// A number that depends on the gradient of a key.
+  std::size_t hash_of_gradient(std::size_t number) const;
+  void remember_gradient(std::size_t number);
+  /// Throws StoreError if a gradient was written after its push.
+  void check_gradients();
 
   StoreSite& site_;
   const WorkerId worker_;
@@ -109,6 +113,7 @@ class SharedStore final : public StoreState {
   // The iteration; only while iterating_:
   bool iterating_ = false;
   bool range_taken_ = false;
+  bool time_taken_ = false;
   UserAnswer begun_;
   AssignedSlices assigned_;  // of layers that were not handed over yet
 
@@ -116,17 +121,15 @@ class SharedStore final : public StoreState {
   struct Joined {
     std::vector<float> weights, gradient;
   };
-  std::map<std::size_t, Joined> joined_;  // by number
-  std::vector<Blob> gradients_;           // by block; null: none was written
-  struct HandedOver {
-    BlockId block;
-    Blob gradient;
-    std::uint64_t digest = 0;
-  };
-  std::vector<HandedOver> handed_over_;                // in this iteration; only debug builds
+  std::map<std::size_t, Joined> joined_;               // by number
+  std::vector<Blob> gradients_;                        // by block; null: none was written
   std::vector<Pull> pulls_;                            // not done
   std::shared_ptr<Handle::State> pulling_;             // of these; null: there are none
   std::deque<std::shared_ptr<Handle::State>> pushes_;  // not done: one for each iteration
+
+  // In debug builds, of this iteration:
+  std::map<std::size_t, std::size_t> hashes_;  // of the pushed gradients, by number of the key
+  std::map<BlockId, Blob> handed_over_;        // to the worker
 };
 
 }  // namespace leeway::kv

@@ -13,21 +13,21 @@ namespace leeway::kv {
 
 void Handle::wait() {
   if (!state_) return;
-  const StoreState::Turn turn(*state_->store);
+  const StoreState::CallGuard guard(*state_->store);
   if (!state_->done) state_->store->wait(*state_);
   state_->store->call_back();
 }
 
 bool Handle::done() const {
   if (!state_) return true;
-  const StoreState::Turn turn(*state_->store);
+  const StoreState::CallGuard guard(*state_->store);
   if (!state_->done) state_->store->poll();
   return state_->done;
 }
 
 void Handle::then(std::function<void()> next) {
   if (!state_) return next();
-  const StoreState::Turn turn(*state_->store);
+  const StoreState::CallGuard guard(*state_->store);
   if (state_->done) return next();
   state_->next.push_back(std::move(next));
 }
@@ -50,17 +50,17 @@ Store::~Store() {
 }
 
 void Store::init(const Key& key, ConstView values) {
-  const StoreState::Turn turn(*state_);
+  const StoreState::CallGuard guard(*state_);
   state_->init(key, values);
 }
 
 void Store::set_optimizer(const plan::Optimizer& optimizer) {
-  const StoreState::Turn turn(*state_);
+  const StoreState::CallGuard guard(*state_);
   state_->set_optimizer(optimizer);
 }
 
 void Store::set_updater(const std::string& name) {
-  const StoreState::Turn turn(*state_);
+  const StoreState::CallGuard guard(*state_);
   state_->set_optimizer(updater(name));
 }
 
@@ -77,12 +77,12 @@ Handle Store::finish(Handle handle) {
 }
 
 Handle Store::pull(const Key& key, View out) {
-  const StoreState::Turn turn(*state_);
+  const StoreState::CallGuard guard(*state_);
   return finish(state_->pull(key, out));
 }
 
 Handle Store::pull(std::span<const std::pair<Key, View>> outs) {
-  const StoreState::Turn turn(*state_);
+  const StoreState::CallGuard guard(*state_);
   end_if_pushed(outs);
   Handle last;
   for (const auto& [key, out] : outs) last = state_->pull(key, out);
@@ -90,12 +90,12 @@ Handle Store::pull(std::span<const std::pair<Key, View>> outs) {
 }
 
 Handle Store::push(const Key& key, ConstView gradient) {
-  const StoreState::Turn turn(*state_);
+  const StoreState::CallGuard guard(*state_);
   return finish(state_->push(key, gradient));
 }
 
 Handle Store::push(std::span<const std::pair<Key, ConstView>> gradients) {
-  const StoreState::Turn turn(*state_);
+  const StoreState::CallGuard guard(*state_);
   const auto held = state_->hold_views();  // gradients may be views of an iteration that ends here
   end_if_pushed(gradients);
   Handle last;
@@ -104,31 +104,31 @@ Handle Store::push(std::span<const std::pair<Key, ConstView>> gradients) {
 }
 
 View Store::gradient(const Key& key) {
-  const StoreState::Turn turn(*state_);
+  const StoreState::CallGuard guard(*state_);
   const View memory = state_->gradient(key);
   state_->call_back();
   return memory;
 }
 
 Handle Store::push(const Key& key) {
-  const StoreState::Turn turn(*state_);
+  const StoreState::CallGuard guard(*state_);
   return finish(state_->push(key));
 }
 
 Handle Store::set(const Key& key, ConstView weights) {
-  const StoreState::Turn turn(*state_);
+  const StoreState::CallGuard guard(*state_);
   return finish(state_->set(key, weights));
 }
 
 Handle Store::push_pull(const Key& key, ConstView gradient, View out) {
-  const StoreState::Turn turn(*state_);
+  const StoreState::CallGuard guard(*state_);
   state_->push(key, gradient);
   return pull(key, out);
 }
 
 Handle Store::push_pull(std::span<const std::pair<Key, ConstView>> gradients,
                         std::span<const std::pair<Key, View>> outs) {
-  const StoreState::Turn turn(*state_);
+  const StoreState::CallGuard guard(*state_);
   const auto held = state_->hold_views();
   end_if_pushed(gradients);
   for (const auto& [key, gradient] : gradients) state_->push(key, gradient);
@@ -137,72 +137,70 @@ Handle Store::push_pull(std::span<const std::pair<Key, ConstView>> gradients,
 }
 
 ConstView Store::view(const Key& key) {
-  const StoreState::Turn turn(*state_);
+  const StoreState::CallGuard guard(*state_);
   const ConstView weights = state_->view(key);
   state_->call_back();
   return weights;
 }
 
 std::vector<float> Store::get(const Key& key) {
-  const StoreState::Turn turn(*state_);
+  const StoreState::CallGuard guard(*state_);
   auto values = state_->get(key);
   state_->call_back();
   return values;
 }
 
 void Store::end_iteration() {
-  const StoreState::Turn turn(*state_);
+  const StoreState::CallGuard guard(*state_);
   state_->end_iteration();
   state_->call_back();
 }
 
 void Store::barrier() {
-  const StoreState::Turn turn(*state_);
+  const StoreState::CallGuard guard(*state_);
   state_->barrier();
   state_->call_back();
 }
 
 std::optional<Range> Store::next_range() {
-  const StoreState::Turn turn(*state_);
+  const StoreState::CallGuard guard(*state_);
   auto range = state_->next_range();
   state_->call_back();
   return range;
 }
 
 std::vector<std::string> Store::keys() const {
-  const StoreState::Turn turn(*state_);
+  const StoreState::CallGuard guard(*state_);
   return state_->keys();
 }
 
 std::uint32_t Store::rank() const {
-  const StoreState::Turn turn(*state_);
   return state_->rank();
 }
 
 std::uint32_t Store::workers() const {
-  const StoreState::Turn turn(*state_);
   return state_->workers();
 }
 
 std::int64_t Store::iteration() {
-  const StoreState::Turn turn(*state_);
+  const StoreState::CallGuard guard(*state_);
   const std::int64_t number = state_->iteration();
   state_->call_back();
   return number;
 }
 
 std::int64_t Store::iterations() const {
-  const StoreState::Turn turn(*state_);
+  const StoreState::CallGuard guard(*state_);
   return state_->iterations();
 }
 
 void Store::compute(Duration time) {
-  const StoreState::Turn turn(*state_);
+  const StoreState::CallGuard guard(*state_);
   state_->compute(time);
 }
 
 void Store::close() {
-  const StoreState::Turn turn(*state_);
+  const StoreState::CallGuard guard(*state_);
   closed_ = true;
   try {
     state_->close();

@@ -40,8 +40,8 @@
 // The buffer of a pull is written when its handle is done, and must exist until then.
 //
 // Errors throw StoreError, whose text says what to do. When the run is over, calls that need it
-// throw Ended, except next_range() and barrier(). A store belongs to one thread: a call throws
-// StoreError while another thread is in a call.
+// throw Ended, except next_range() and barrier(). A store belongs to one thread: a call throws Busy
+// while another thread is in a call.
 //
 // Processes. Store::create() makes the store of a process: that of a worker in a program started by
 // `leeway launch`, or a local one, which applies each push at once.
@@ -65,6 +65,10 @@ namespace leeway::kv {
 struct StoreError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
+/// Another thread is in a call of the store.
+struct Busy : StoreError {
+  using StoreError::StoreError;
+};
 /// The run is over: all samples are trained, or it was asked to stop.
 struct Ended : StoreError {
   using StoreError::StoreError;
@@ -75,7 +79,7 @@ struct Lost : Ended {
   using Ended::Ended;
 };
 
-/// A text or an integer. The integer 3 and the text "3" are the same key; the integer is found
+/// A string or an integer. The integer 3 and the string "3" are the same key; the integer is found
 /// faster.
 class Key {
  public:
@@ -88,7 +92,7 @@ class Key {
     else
       name_ = std::to_string(number);
   }
-  /// None for a key that was given as a text.
+  /// The integer of a key that was given as one.
   std::optional<std::int64_t> number() const { return number_; }
   std::string name() const { return number_ ? std::to_string(*number_) : name_; }
 

@@ -18,18 +18,18 @@ std::optional<std::int64_t> integer_of(const std::string& name) {
 
 }  // namespace
 
-StoreState::Turn::Turn(StoreState& state) : state_(state) {
+StoreState::CallGuard::CallGuard(StoreState& state) : state_(state) {
   const std::thread::id self = std::this_thread::get_id();
   if (state_.caller_.load(std::memory_order_relaxed) == self) return;
-  std::thread::id nobody;
-  if (!state_.caller_.compare_exchange_strong(nobody, self, std::memory_order_acquire))
-    throw StoreError(
+  std::thread::id no_thread;
+  if (!state_.caller_.compare_exchange_strong(no_thread, self, std::memory_order_acquire))
+    throw Busy(
         "two threads call this store at once; give each thread a worker of its own, or let one "
         "thread make all calls");
   is_outer_ = true;
 }
 
-StoreState::Turn::~Turn() {
+StoreState::CallGuard::~CallGuard() {
   if (is_outer_) state_.caller_.store({}, std::memory_order_release);
 }
 

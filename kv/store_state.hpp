@@ -36,14 +36,13 @@ class StoreState {
  public:
   virtual ~StoreState() = default;
 
-  /// A call of the store, or several that belong together. Throws StoreError while another thread
-  /// calls it.
-  class Turn {
+  /// Marks a call of the store. Throws Busy while another thread is in a call.
+  class CallGuard {
    public:
-    explicit Turn(StoreState& state);
-    ~Turn();
-    Turn(const Turn&) = delete;
-    Turn& operator=(const Turn&) = delete;
+    explicit CallGuard(StoreState& state);
+    ~CallGuard();
+    CallGuard(const CallGuard&) = delete;
+    CallGuard& operator=(const CallGuard&) = delete;
 
    private:
     StoreState& state_;

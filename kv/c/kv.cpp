@@ -115,10 +115,15 @@ leeway_kv_status leeway_kv_create(const char* type, const leeway_kv_options* opt
 }
 
 leeway_kv_status leeway_kv_close(leeway_kv* kv) {
-  const std::unique_ptr<leeway_kv> owned(kv);
+  std::unique_ptr<leeway_kv> owned(kv);
   if (!kv) return LEEWAY_KV_OK;
   return guarded([&] {
-    owned->store.close();
+    try {
+      owned->store.close();
+    } catch (const leeway::kv::Busy&) {
+      (void)owned.release();  // the other thread still uses it
+      throw;
+    }
     return LEEWAY_KV_OK;
   });
 }
@@ -309,7 +314,12 @@ leeway_kv_status leeway_kv_iteration(leeway_kv* kv, std::int64_t* iteration) {
 }
 
 std::int64_t leeway_kv_iterations(const leeway_kv* kv) {
-  return kv->store.iterations();
+  std::int64_t number = -1;
+  guarded([&] {
+    number = kv->store.iterations();
+    return LEEWAY_KV_OK;
+  });
+  return number;
 }
 
 // ---- handles ----
@@ -322,7 +332,12 @@ leeway_kv_status leeway_kv_wait(leeway_kv_handle* handle) {
 }
 
 int leeway_kv_done(leeway_kv_handle* handle) {
-  return handle->handle.done() ? 1 : 0;
+  int done = -1;
+  guarded([&] {
+    done = handle->handle.done() ? 1 : 0;
+    return LEEWAY_KV_OK;
+  });
+  return done;
 }
 
 leeway_kv_status leeway_kv_then(leeway_kv_handle* handle, void (*next)(void* context),

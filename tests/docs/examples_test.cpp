@@ -1,9 +1,10 @@
-// Every C++ example of the docs and of the headers compiles unchanged.
+// Every C++ and C example of the docs and of the headers compiles unchanged.
 //
 // In docs an example is a block that begins with ```cpp. In a header it is the indented text of a
-// comment below the line `// Example:`.
+// comment below a line that begins with `// Example`, or ` * Example` for C.
 #include <unistd.h>
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cstdlib>
 #include <filesystem>
@@ -22,6 +23,7 @@ namespace {
 struct Example {
   std::string place;  // "docs/scenarios.md:28"
   std::string code;
+  bool is_c = false;
 };
 
 /// Finds the examples of a document.
@@ -40,19 +42,19 @@ void find_fenced(const std::string& name, std::istream& in, std::vector<Example>
 }
 
 /// Finds the examples of a header.
-void find_marked(const std::string& name, std::istream& in, std::vector<Example>& out) {
-  constexpr std::string_view kIndent = "//   ";
+void find_marked(const std::string& name, std::istream& in, bool is_c, std::vector<Example>& out) {
+  const std::string empty = is_c ? " *" : "//", indent = empty + "   ";
   int number = 0;
   bool inside = false;
   for (std::string line; std::getline(in, line);) {
     ++number;
-    if (line == "// Example:") {
+    if (line.starts_with(empty + " Example")) {
       inside = true;
-      out.push_back({concat(name, ':', number), ""});
-    } else if (inside && line.starts_with(kIndent)) {
-      out.back().code += line.substr(kIndent.size()) + '\n';
-    } else if (line != "//") {
-      inside = false;
+      out.push_back({concat(name, ':', number), "", is_c});
+    } else if (inside && line.starts_with(indent)) {
+      out.back().code += line.substr(indent.size()) + '\n';
+    } else if (inside && line != empty) {
+      inside = out.back().code.empty() && line.starts_with(empty);  // of the introduction
     }
   }
 }
@@ -64,7 +66,8 @@ std::vector<Example> all_examples() {
     const std::string name = fs::relative(path, root).generic_string();
     std::ifstream in(path);
     if (path.extension() == ".md") find_fenced(name, in, examples);
-    if (path.extension() == ".hpp") find_marked(name, in, examples);
+    if (path.extension() == ".hpp") find_marked(name, in, /*is_c=*/false, examples);
+    if (path.extension() == ".h") find_marked(name, in, /*is_c=*/true, examples);
   };
   for (const auto& entry : fs::directory_iterator(root)) {
     const std::string name = entry.path().filename().string();
@@ -88,8 +91,8 @@ std::string errors_in(const Example& example) {
   const std::string source = concat(base.string(), ".cpp"), log = concat(base.string(), ".log");
   std::ofstream(source) << example.code;
   const std::string command = concat(
-      LEEWAY_COMPILER
-      " -std=c++20 -Wall -Wextra -Wno-missing-field-initializers -Werror "
+      LEEWAY_COMPILER " ", example.is_c ? "-x c -std=c11" : "-std=c++20",
+      " -Wall -Wextra -Wno-missing-field-initializers -Werror "
       "-fsyntax-only -I" LEEWAY_INCLUDE_DIR " -I" LEEWAY_SOURCE_DIR " -I" LEEWAY_GENERATED_DIR " ",
       source, " > ", log, " 2>&1");
   const bool compiles = std::system(command.c_str()) == 0;
@@ -101,9 +104,10 @@ std::string errors_in(const Example& example) {
 
 }  // namespace
 
-TEST_CASE("every C++ example of docs and headers compiles") {
+TEST_CASE("every C++ and C example of docs and headers compiles") {
   const auto examples = all_examples();
   CHECK(examples.size() >= 4);
+  CHECK(std::ranges::any_of(examples, &Example::is_c));
   for (const auto& example : examples) {
     INFO(example.place);
     CHECK(errors_in(example) == "");

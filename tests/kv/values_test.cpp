@@ -1,5 +1,5 @@
-// The values that MXNet's tests of distributed stores check, for each type of store: workers push
-// known values several times to keys of several sizes, with each way to update.
+// The values that MXNet's tests of distributed stores check, for each type of store that drops no
+// push: workers push known values several times to keys of several sizes, with each way to update.
 #include <algorithm>
 #include <catch2/catch.hpp>
 
