@@ -281,9 +281,15 @@ void print_table(const StatusByName& before, const StatusByName& all, const node
   TextTable nodes;
   nodes.add({"node", "listens on", "actors"});
   for (std::uint32_t i = 0; i < asked.nodes.size(); ++i) {
-    const auto found = all.find(asked.nodes[i]);
-    nodes.add({concat(i), asked.nodes[i].empty() ? "-" : asked.nodes[i],
-               found == all.end() ? "no answer" : actors_text(found->second.status.actors)});
+    const std::string& name = asked.nodes[i];
+    const auto found = all.find(name);
+    // A worker that is started again is a new node, usually with the same address.
+    const auto later = std::find(asked.nodes.begin() + i + 1, asked.nodes.end(), name);
+    std::string actors =
+        found == all.end() ? "no answer" : actors_text(found->second.status.actors);
+    if (!name.empty() && later != asked.nodes.end())
+      actors = concat("gone; node ", later - asked.nodes.begin(), " is at its address");
+    nodes.add({concat(i), name.empty() ? "-" : name, actors});
   }
   TextTable links;
   links.add({"link", "state", "via", "MB out", "MB/s", "MB in", "MB/s", "waiting"});

@@ -104,6 +104,9 @@ TEST_CASE("a restarted worker pulls the current weights, and its iterations cont
   REQUIRE(prints("worker 1: begins at 0 with"));
   REQUIRE(comes_true([&] { return samples_so_far(out / "run") > 60; }));
   REQUIRE(kill(run.process().children().at(1), SIGKILL) == 0);
+  REQUIRE(run.prints("is back"));
+  const auto asked = run_program({kBin + "/leeway", "status", run.name()});
+  CHECK_THAT(asked.out, Contains("gone; node 3 is at its address"));
   check_ends(run.process(), 0);
   const std::string text = run.process().out(), begins = "worker 1: begins at ";
   const auto second = text.find(begins, text.find(begins) + 1);
