@@ -59,12 +59,12 @@ void end_early(KvStore& store, const std::string& mode) {
   }
 }
 
-/// Says where it begins, and counts the iterations until 600.
+/// Says where it begins, and counts the iterations until 1,500.
 void go_on(KvStore& store) {
   const float zero = 0, one = 1;
   store.init("w", {&zero, {}});
   std::cout << "begins at " << store.iteration() << " with " << store.get("w")[0] << std::endl;
-  while (store.iteration() < 600) {
+  while (store.iteration() < 1500) {
     std::this_thread::sleep_for(std::chrono::milliseconds(4));
     store.push("w", {&one, {}});
     store.end_iteration();
