@@ -133,8 +133,8 @@ class LoopGroup final : public UserLoops, private StoreSite {
   }
   bool has_samples() const override { return options_.samples > 0; }
   Duration compute_time(std::int64_t samples) const override {
-    if (!simulated_ || options_.iteration_time.ns == 0 || options_.samples == 0)
-      return simulated_ ? options_.iteration_time : Duration{};
+    if (!simulated_) return {};
+    if (options_.samples == 0) return options_.iteration_time;
     return {options_.iteration_time.ns * samples / options_.batch};
   }
   void declared(WorkerId worker, const Declarations& declarations) override {

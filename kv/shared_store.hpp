@@ -21,7 +21,7 @@ class StoreSite {
   virtual std::uint32_t workers() const = 0;
   /// Whether the run has samples to lease.
   virtual bool has_samples() const = 0;
-  /// What an iteration with this many samples computes in a simulation.
+  /// The time that an iteration with this many samples computes in a simulation.
   virtual Duration compute_time(std::int64_t /*samples*/) const { return {}; }
   /// The loop begins its first iteration. Does not wait.
   virtual void declared(WorkerId worker, const Declarations& declarations) = 0;

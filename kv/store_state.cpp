@@ -24,8 +24,9 @@ StoreState::CallGuard::CallGuard(StoreState& state) : state_(state) {
   std::thread::id no_thread;
   if (!state_.caller_.compare_exchange_strong(no_thread, self, std::memory_order_acquire))
     throw Busy(
-        "two threads call this store at once; give each thread a worker of its own, or let one "
-        "thread make all calls");
+        "two threads call this store at once; start a worker for each thread, or let one thread "
+        "make "
+        "all calls");
   is_outer_ = true;
 }
 
