@@ -14,8 +14,10 @@ namespace {
 constexpr std::size_t kReportBacklog = 4u << 20;
 /// Most signs of life to a silent peer.
 constexpr std::uint32_t kUnansweredMax = 1000;
-/// Time for a leaving link to send its queue and receive the farewell.
-constexpr std::int64_t kLeaveNs = 2'000'000'000;
+/// A leaving link ends before its queue is sent and the farewell has come, when it has made no
+/// progress for this time, or this time from a silent peer; and after kLeaveMostNs in any case.
+constexpr std::int64_t kLeaveNs = 5'000'000'000, kLeaveSilentNs = 2'000'000'000;
+constexpr std::int64_t kLeaveMostNs = 60'000'000'000;
 
 Message on_host(Message message) {
   const auto is_elsewhere = [](const Blob& blob) { return blob.device() != Device{}; };
@@ -107,7 +109,7 @@ void Link::leave() {
   std::lock_guard lock(mutex_);
   if (state_ == State::up) {
     state_ = State::leaving;
-    left_at_ = steady_ns();
+    progress_at_ = left_at_ = steady_ns();
     pump();
   } else if (state_ != State::leaving) {
     end();
@@ -262,7 +264,10 @@ void Link::tick(std::int64_t now, bool fresh) {
       ++unanswered_;
       acknowledge();
     }
-    if (state_ == State::leaving && now - left_at_ > kLeaveNs) end();
+    if (fresh) progress_at_ = now;
+    const std::int64_t limit = silent_ ? kLeaveSilentNs : kLeaveNs;
+    if (state_ == State::leaving && (now - progress_at_ > limit || now - left_at_ > kLeaveMostNs))
+      end();
     if (lender_) lender_->reap();
   }
   if (now - heard_at_ <= silence || silent_) return;

@@ -140,6 +140,7 @@ class Link : public std::enable_shared_from_this<Link> {
   bool accept(Token token, Arrival arrival, std::uint64_t LaneCounts::*lane);
   bool borrow(Arrival& arrival);
   void deliver(Address from, Address to);
+  bool write_in_pieces(Stream& stream, const Blob& blob);
   Reading read_bulk(Stream& stream, Arrival& arrival);
   /// The peer broke the protocol: it loses its link.
   void invalid(Token token);
@@ -176,6 +177,8 @@ class Link : public std::enable_shared_from_this<Link> {
   std::uint32_t unanswered_ = 0;  // signs of life since the last frame of the peer
   bool bye_sent_ = false;
   std::int64_t left_at_ = 0;
+  /// When the link began to leave, or its peer last took a piece of the queue.
+  std::atomic<std::int64_t> progress_at_{0};
 };
 
 }  // namespace leeway::transport

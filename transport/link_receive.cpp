@@ -11,8 +11,9 @@
 namespace leeway::transport {
 namespace {
 
-/// Bytes of a large blob that are read at a time: a sign of life each.
-constexpr std::size_t kPieceBytes = 1u << 20;
+/// Bytes of a large blob that are read at a time, a sign of life each, and written at a time, a
+/// sign of progress each.
+constexpr std::size_t kPieceBytes = 1u << 20, kWrittenBytes = 256u << 10;
 
 }  // namespace
 
@@ -73,7 +74,9 @@ bool Link::on_ack(const LaneCounts& received) {
   std::lock_guard lock(mutex_);
   unanswered_ = 0;
   if (!lane_) return true;
+  const std::uint64_t before = queue_.acknowledged();
   if (!queue_.acknowledge(received)) return false;
+  if (queue_.acknowledged() != before) progress_at_ = steady_ns();
   pump();
   return true;
 }
@@ -193,13 +196,20 @@ bool Link::send_bulk(Stream& stream, Token token) {
     bool sent = stream.write(letter.data(), letter.size(), true);
     const auto blobs = next->parcel.message.blobs();
     for (std::size_t i = 0; sent && i < blobs.size(); ++i)
-      if (next->packing.ways[i] == BlobWay::behind)
-        sent = stream.write(blobs[i].data(), blobs[i].size());
+      if (next->packing.ways[i] == BlobWay::behind) sent = write_in_pieces(stream, blobs[i]);
     lock.lock();
     if (!sent) break;
   }
   bulk_out_ = {};
   bulk_changed_.notify_all();
+  return true;
+}
+
+bool Link::write_in_pieces(Stream& stream, const Blob& blob) {
+  for (std::size_t at = 0; at < blob.size(); at += kWrittenBytes) {
+    if (!stream.write(blob.data() + at, std::min(kWrittenBytes, blob.size() - at))) return false;
+    progress_at_ = steady_ns();
+  }
   return true;
 }
 

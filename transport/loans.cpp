@@ -119,7 +119,7 @@ struct Borrower::State {
   }
 
   /// The fault of a loan; null if it is valid.
-  const char* trouble(const Loan& loan) const {
+  const char* find_fault(const Loan& loan) const {
     if (!arena) return "arrives before the memory is known";
     if (loan.connection != connection || connection == kNoConnection)
       return "is of an earlier connection";
@@ -210,8 +210,8 @@ Expected<Blob> Borrower::borrow(const Loan& loan) {
   const auto size = static_cast<std::size_t>(loan.size);
   {
     std::lock_guard lock(state_->mutex);
-    if (const char* const trouble = state_->trouble(loan))
-      return Error{concat("shared memory: a loan ", trouble, ": offset ", loan.offset, ", size ",
+    if (const char* const fault = state_->find_fault(loan))
+      return Error{concat("shared memory: a loan ", fault, ": offset ", loan.offset, ", size ",
                           loan.size, ", slot ", loan.slot, ", generation ", loan.generation)};
     state_->slots[loan.slot] = {loan.generation, true};
     state_->returns().slots[loan.slot].taken.store(loan.generation, std::memory_order_release);

@@ -4,6 +4,12 @@
 // A peer is one process; after a restart it is another peer. Messages from one actor to another
 // arrive in the order of sending, and small ones do not wait behind tensors of other actors. The
 // bytes in flight to a peer are bounded: further messages wait here as references, not as copies.
+//
+// Leeway has its own transport, because gRPC, ZeroMQ and caf::io do not offer these together:
+// - messages that are not acknowledged are sent again on the next connection;
+// - the messages of a pair of actors stay in order, although several lanes carry them;
+// - processes of one host lend each other blobs in shared memory;
+// - the reader of messages gets no byte before both sides have proved themselves in the greeting.
 #include <functional>
 #include <memory>
 #include <string>

@@ -207,22 +207,24 @@ void MeshNode::call_again(const LinkPointer& link) {
     if (failure && failure->kind == Failure::Kind::refused)
       gone = "the connection was lost, and " + failure->why;
   }
+  bool continues = false;
   {
     std::lock_guard lock(call_mutex_);
     called_again_.erase(link->id());
+    continues = !closing_;
   }
   if (!gone.empty()) return link->gone(gone);
   // It may have been lost once more before this call ended.
-  if (link->state() == Link::State::lost) on_lost_(link);
+  if (continues && link->state() == Link::State::lost) on_lost_(link);
 }
 
 // ---- bulk lanes ----
 
-/// False: the connection has ended, or the mesh ends.
+/// False: the connection has ended. A mesh that ends still sends what waits for its peers.
 bool MeshNode::pause_while_up(const LinkPointer& link, Token token, Duration time) {
   std::unique_lock lock(call_mutex_);
-  call_changed_.wait_for(lock, chrono(time), [&] { return closing_ || !link->is_up_by(token); });
-  return !closing_ && link->is_up_by(token);
+  call_changed_.wait_for(lock, chrono(time), [&] { return !link->is_up_by(token); });
+  return link->is_up_by(token);
 }
 
 void MeshNode::open_bulk(const LinkPointer& link) {
@@ -276,7 +278,7 @@ void MeshNode::run_bulk(const LinkPointer& link, Token token, bool sends, bool c
 void MeshNode::in_background(std::function<void()> work) {
   {
     std::lock_guard lock(call_mutex_);
-    if (closing_) return;
+    if (closed_) return;
     const bool others_wait = !unstarted_.empty();
     unstarted_.push_back(std::move(work));
     start_threads();
@@ -287,7 +289,7 @@ void MeshNode::in_background(std::function<void()> work) {
 
 /// Under call_mutex_.
 void MeshNode::start_threads() {
-  while (!closing_ && !unstarted_.empty()) {
+  while (!closed_ && !unstarted_.empty()) {
     try {
       std::thread([this, work = unstarted_.front()]() mutable {
         work();

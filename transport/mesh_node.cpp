@@ -12,7 +12,8 @@
 namespace leeway::transport {
 namespace {
 
-constexpr std::int64_t kCloseNs = 2'000'000'000;
+/// Most time to send what waits for other processes; links without progress end before.
+constexpr std::int64_t kCloseNs = 10'000'000'000;
 constexpr const char* kGivenUp = "it has given up on this process";
 
 Duration tick_period(const MeshOptions& options) {
@@ -85,7 +86,6 @@ MeshNode::~MeshNode() {
   for (const auto& link : all_links()) link->leave();
   std::unique_lock lock(call_mutex_);
   closing_ = true;
-  unstarted_.clear();
   call_changed_.notify_all();
   const std::int64_t until = steady_ns() + kCloseNs;
   // The poller still runs: links send their rest, and end if the peer does not answer.
@@ -98,6 +98,9 @@ MeshNode::~MeshNode() {
   lock.unlock();  // a link that asks for its bulk lanes holds its own lock
   for (const auto& link : all_links()) link->give_up();
   lock.lock();
+  closed_ = true;
+  unstarted_.clear();
+  call_changed_.notify_all();
   call_changed_.wait(lock, [&] { return background_ == 0; });
   lock.unlock();
   poller_.stop();

@@ -52,6 +52,8 @@ class SendQueue {
   LaneCounts sent() const {
     return {small_.received + small_.sent.size(), bulk_.received + bulk_.sent.size()};
   }
+  /// Number of messages that the peer has received.
+  std::uint64_t acknowledged() const { return small_.received + bulk_.received; }
   std::uint64_t messages() const { return messages_; }
   std::uint64_t bytes() const { return bytes_; }
 

@@ -93,6 +93,32 @@ TEST_CASE("a peer that leaves is gone after its messages on both lanes") {
   check_in_order(received);
 }
 
+TEST_CASE("a peer that leaves sends everything, also to one that takes it slowly") {
+  Station a(kTcp), b(kTcp);
+  const PeerId to_b = a.must_call(b.mesh().port());
+  const std::uint64_t begun = send_until_bulk(a, to_b, b);
+  b.handling = std::chrono::milliseconds(500);
+  for (std::uint64_t i = begun; i < begun + 14; ++i)
+    a.mesh().send(to_b, kWorker0, kShard0, message_of(i, {1u << 20}));
+  a.mesh().leave(to_b);
+  REQUIRE(b.logged("gone 0: left"));
+  const auto received = b.received(1);
+  REQUIRE(received.size() == begun + 14);
+  check_in_order(received);
+}
+
+TEST_CASE("a mesh that ends sends large messages, although no bulk lane is open yet") {
+  Station a(kTcp), b(kTcp);
+  const PeerId to_b = a.must_call(b.mesh().port());
+  for (std::uint64_t i = 0; i < 3; ++i)
+    a.mesh().send(to_b, kWorker0, kShard0, message_of(i, {1u << 20}));
+  a.close();
+  REQUIRE(b.logged("gone 0: left"));
+  const auto received = b.received(1);
+  REQUIRE(received.size() == 3);
+  check_in_order(received);
+}
+
 TEST_CASE("after the loss of only the bulk lanes, the whole connection is made again") {
   Station a(kTcp), b(kTcp);
   const PeerId to_b = a.must_call(b.mesh().port());

@@ -1,6 +1,7 @@
 #pragma once
 // For tests of the mesh: a mesh that logs its callbacks, and messages with known bytes.
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdio>
@@ -8,6 +9,7 @@
 #include <deque>
 #include <mutex>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "core/rng.hpp"
@@ -56,6 +58,7 @@ class Station {
       : prints_(echo) {
     MeshEvents events;
     events.on_message = [this, echo](PeerId peer, Address from, Address to, Message message) {
+      std::this_thread::sleep_for(handling.load());
       std::unique_lock lock(mutex_);
       if (echo) {
         // The constructor may not have returned yet.
@@ -82,6 +85,8 @@ class Station {
     changed_.notify_all();
   }
   ~Station() { mesh_.reset(); }
+  /// The time that each message takes.
+  std::atomic<std::chrono::milliseconds> handling{};
 
   Mesh& mesh() {
     LW_CHECK(mesh_ != nullptr, error);
