@@ -21,7 +21,7 @@ CODECS = ["bf16", "fp16", "int8", "int4", "two_bit(0.01)", "one_bit", "top_k(0.0
           "random_k(0.01)"]
 # Student's t, two-sided 95%, by degrees of freedom.
 T95 = {1: 12.71, 2: 4.30, 3: 3.18, 4: 2.78, 5: 2.57, 6: 2.45, 7: 2.36, 8: 2.31, 9: 2.26, 14: 2.14,
-       19: 2.09}
+       19: 2.09, 29: 2.05, 60: 2.00}
 
 
 def run(program, setting, seed, flags):
@@ -41,7 +41,8 @@ def interval(values):
     if len(values) < 2:
         return mean, math.inf
     deviation = math.sqrt(sum((x - mean) ** 2 for x in values) / (len(values) - 1))
-    t = T95.get(len(values) - 1, 2.0 if len(values) > 20 else 2.31)
+    # That of fewer degrees of freedom is larger, so the interval is never too narrow.
+    t = T95[max(degrees for degrees in T95 if degrees < len(values))]
     return mean, t * deviation / math.sqrt(len(values))
 
 

@@ -4,10 +4,13 @@
     bench/compare_builds.py OLD/build/release build/release --rounds 5
     bench/compare_builds.py OLD/build/release build/release --only simulator
     bench/compare_builds.py OLD/build/release build/release --json bench/baselines/MACHINE.json
+    bench/compare_builds.py bench/baselines/MACHINE.json build/release
 
 Each round runs every benchmark of the first build and then of the second. Prints the medians, and the
 ratio new/old of adjacent runs as median (min to max): above 1, the new build is faster. --json keeps the
-figures of the second build with machine, date and compiler. Needs an otherwise idle machine.
+figures of the second build with machine, date and compiler. Instead of the first build, such a file can be
+given: then the ratios are those to its medians, and mean little on another machine or beside other load.
+Needs an otherwise idle machine.
 """
 
 import argparse
@@ -64,9 +67,23 @@ def machine():
             "system": platform.platform(), "compiler": compiler, "date": datetime.date.today().isoformat()}
 
 
+def read_baseline(path, names):
+    """Reads a file of --json. Returns a function that gives its medians in place of a round."""
+    kept = json.loads(path.read_text())
+    missing = [name for name in names if name not in kept.get("figures", {})]
+    if missing:
+        sys.exit(f"{path} has no figures of {', '.join(missing)}; give --only, or a file that --json has written")
+    here = machine()
+    for key in ("processor", "cores", "compiler"):
+        if kept[key] != here[key]:
+            print(f"note: {path} was measured with another {key}: {kept[key]}, here {here[key]}", file=sys.stderr)
+    medians = {name: kept["figures"][name]["median"] for name in names}
+    return lambda _build, _names: medians
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("old", type=Path)
+    parser.add_argument("old", type=Path, help="build folder, or a file of --json")
     parser.add_argument("new", type=Path)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--only", default="", metavar="PATTERN", help="only the figures whose names match this pattern")
@@ -75,9 +92,10 @@ def main():
     names = [name for name in FIGURES if re.search(options.only, name)]
     if not names:
         parser.error(f"no figure matches {options.only}; the figures are: {'; '.join(FIGURES)}")
+    figures_of_old = read_baseline(options.old, names) if options.old.is_file() else figures_of
     rounds = []
     for number in range(options.rounds):
-        rounds.append((figures_of(options.old, names), figures_of(options.new, names)))
+        rounds.append((figures_of_old(options.old, names), figures_of(options.new, names)))
         print(f"round {number + 1} of {options.rounds}", file=sys.stderr)
     kept = {}
     print(f"{'':32}{'old':>12}{'new':>12}   new/old: median (min to max)")

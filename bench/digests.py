@@ -3,6 +3,7 @@
 
     bench/digests.py build/release/bin > new.txt      # one line per run: sha256 and name
     bench/digests.py build/release/bin --expect old.txt
+    bench/digests.py build/release/bin --expect bench/baselines/2-core-vm.digests    # on that machine
 
 A digest covers the names, shapes and data of all tensors. It depends on the processor, because
 oneDNN selects kernels by instruction set, so compare builds on one machine only. The runs cover one
@@ -69,7 +70,8 @@ def main():
     binaries = options.binaries.resolve()
     expected = {}
     if options.expect:
-        expected = {name: digest for digest, name in map(str.split, options.expect.open())}
+        lines = [line.split() for line in options.expect.open() if not line.startswith("#")]
+        expected = {name: digest for digest, name in lines}
     nodes = Nodes(binaries)
     different = 0
     try:
