@@ -4,7 +4,8 @@
 //
 // A file is the header's length (8 bytes, little-endian), the header (JSON, padded with spaces to a
 // multiple of 8 bytes), then the tensors' bytes, row-major, without gaps. The reader validates
-// everything in the file.
+// everything in the file. Debian has no library for this format in C++; nlohmann/json reads the
+// header.
 #include <cstddef>
 #include <map>
 #include <span>

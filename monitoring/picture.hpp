@@ -1,5 +1,8 @@
 #pragma once
 // Line charts as SVG, for reports.
+//
+// Leeway writes the SVG itself: a report needs only lines, axes and a legend, and a run must not
+// need a plotting program such as gnuplot on its machine.
 #include <optional>
 #include <span>
 #include <string>

@@ -7,6 +7,9 @@
 // it ends.
 //
 // It hosts all actors of a run, or those of one process of a simulated cluster (sim/cluster).
+//
+// The queue is Leeway's own, because packaged simulators such as ns-3 and SimGrid run programs that
+// are written against their nodes or actors; here the roles that ship run unchanged, under a seed.
 #include <algorithm>
 #include <functional>
 #include <map>

@@ -1,6 +1,9 @@
 #pragma once
 // sweep: checks a property of a scenario for a range of seeds, and minimises the first run without
 // it.
+//
+// RapidCheck shrinks the values of its generators. sweep() shrinks the plan of a run instead, with
+// the code of `leeway fuzz`, and a program that calls it needs no other library.
 #include <cstdint>
 #include <functional>
 #include <string>

@@ -5,6 +5,9 @@
 // mark and blanks around numbers; files may be gzipped. A column is one of numbers if its first
 // value is a number, else one of texts. All errors are found before training. Each names
 // file:line:column, the value found and what to do.
+//
+// Debian's libraries for CSV do not fit: fast-cpp-csv-parser fixes the number of columns at compile
+// time, and libcsv reports neither the quotes of a field nor its place.
 #include <cstdint>
 #include <string>
 #include <string_view>
