@@ -271,9 +271,9 @@ void AgentProcess::loaded(std::uint64_t job, const node::DataMark& mark,
   agent_.loaded(has_data);
 }
 
-Expected<std::int64_t> AgentProcess::store(const node::Chunk& chunk, bool& complete) {
+Expected<std::int64_t> AgentProcess::store(const node::DataPiece& piece, bool& complete) {
   auto& arriving = reserved_->arriving;
-  if (const auto added = arriving->add(chunk); !added) return added.error();
+  if (const auto added = arriving->add(piece); !added) return added.error();
   const std::int64_t samples = arriving->samples();
   complete = arriving->complete();
   if (!complete) return samples;

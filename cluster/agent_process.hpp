@@ -92,7 +92,7 @@ class AgentProcess final : private Agent::Site {
   bool reserve(PeerId program, std::uint64_t job, const node::Ask& ask,
                node::Answer& answer) override;
   void load_data() override;
-  Expected<std::int64_t> store(const node::Chunk& chunk, bool& complete) override;
+  Expected<std::int64_t> store(const node::DataPiece& piece, bool& complete) override;
   void make_actors() override;
   void link(NodeIndex node, PeerId peer, const std::string& name) override {
     process_.job()->routes().link(node, peer, name);

@@ -6,6 +6,7 @@
 #include "checkpoint/store.hpp"
 #include "cluster/effects.hpp"
 #include "cluster/hints.hpp"
+#include "cluster/machine.hpp"
 #include "cluster/node_name.hpp"
 #include "cluster/shipped.hpp"
 #include "core/text.hpp"
@@ -234,9 +235,9 @@ void Driver::call(NodeIndex node, const std::string& name) {
                 [this, node](const Expected<PeerId>& peer) { coordinator_->called(node, peer); });
 }
 
-node::Chunk Driver::chunk(const node::DataMark& mark, std::int64_t first) {
+node::DataPiece Driver::piece(const node::DataMark& mark, std::int64_t first) {
   const bool test = first >= mark.train_samples;
-  return chunk_of(data_, mark, test, test ? first - mark.train_samples : first);
+  return data_piece(data_, mark, test, test ? first - mark.train_samples : first);
 }
 
 void Driver::ask_to_leave(WorkerId worker) {

@@ -97,7 +97,7 @@ class Driver final : private Coordinator::Site {
     process_.send(peer, job, std::move(body));
   }
   void leave(PeerId peer) override { process_.mesh().leave(peer); }
-  node::Chunk chunk(const node::DataMark& mark, std::int64_t first) override;
+  node::DataPiece piece(const node::DataMark& mark, std::int64_t first) override;
   std::int64_t last_file_request_ns() const override;
   void accepted(NodeIndex node, PeerId peer, const std::string& name,
                 const node::Answer& answer) override;

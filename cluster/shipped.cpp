@@ -10,7 +10,7 @@
 namespace leeway {
 namespace {
 
-constexpr std::int64_t kSamplesChunkBytes = 1 << 20;
+constexpr std::int64_t kPieceBytes = 1 << 20;
 
 /// Labels or targets of a sample.
 std::int64_t answers_of(const node::DataMark& mark) {
@@ -53,48 +53,48 @@ TrainTest described(const node::DataMark& mark) {
   return {std::make_shared<Marked>(mark, false), std::make_shared<Marked>(mark, true)};
 }
 
-std::int64_t samples_of_chunk(const node::DataMark& mark) {
-  return std::max<std::int64_t>(1, kSamplesChunkBytes / (4 * values_of(mark)));
+std::int64_t samples_of_piece(const node::DataMark& mark) {
+  return std::max<std::int64_t>(1, kPieceBytes / (4 * values_of(mark)));
 }
 
-node::Chunk chunk_of(const TrainTest& data, const node::DataMark& mark, bool test,
-                     std::int64_t first) {
+node::DataPiece data_piece(const TrainTest& data, const node::DataMark& mark, bool test,
+                           std::int64_t first) {
   const Dataset& set = test ? *data.test : *data.train;
-  const std::int64_t count = std::min(samples_of_chunk(mark), set.size() - first);
+  const std::int64_t count = std::min(samples_of_piece(mark), set.size() - first);
   LW_CHECK(first >= 0 && count > 0, first, set.size());
   std::vector<std::int64_t> samples(static_cast<std::size_t>(count));
   std::iota(samples.begin(), samples.end(), first);
-  node::Chunk chunk{test, first, static_cast<std::uint32_t>(count),
-                    Blob::floats(count * mark.shape.count()),
-                    Blob::floats(count * answers_of(mark))};
-  set.gather(samples, chunk.x.mutable_floats(),
-             mark.classes > 0 ? reinterpret_cast<std::int32_t*>(chunk.y.mutable_data()) : nullptr,
-             mark.classes > 0 ? nullptr : chunk.y.mutable_floats());
-  return chunk;
+  node::DataPiece piece{test, first, static_cast<std::uint32_t>(count),
+                        Blob::floats(count * mark.shape.count()),
+                        Blob::floats(count * answers_of(mark))};
+  set.gather(samples, piece.x.mutable_floats(),
+             mark.classes > 0 ? reinterpret_cast<std::int32_t*>(piece.y.mutable_data()) : nullptr,
+             mark.classes > 0 ? nullptr : piece.y.mutable_floats());
+  return piece;
 }
 
 class ShippedData::Pieces final : public Marked {
  public:
   using Marked::Marked;
 
-  Status add(const node::Chunk& chunk) {
-    const auto refuse = [&](const auto&... found) { return Error{concat("chunk: ", found...)}; };
-    if (chunk.first != samples_)
-      return refuse("begins with sample ", chunk.first, ", must begin with ", samples_);
-    const std::int64_t count = std::min(samples_of_chunk(mark_), size_ - samples_);
-    if (chunk.samples != count) return refuse("has ", chunk.samples, " samples, must have ", count);
+  Status add(const node::DataPiece& piece) {
+    const auto refuse = [&](const auto&... found) { return Error{concat("piece: ", found...)}; };
+    if (piece.first != samples_)
+      return refuse("begins with sample ", piece.first, ", must begin with ", samples_);
+    const std::int64_t count = std::min(samples_of_piece(mark_), size_ - samples_);
+    if (piece.samples != count) return refuse("has ", piece.samples, " samples, must have ", count);
     const auto x_bytes = static_cast<std::size_t>(4 * count * mark_.shape.count());
     const auto y_bytes = static_cast<std::size_t>(4 * count * answers_of(mark_));
-    if (chunk.x.size() != x_bytes || chunk.y.size() != y_bytes)
-      return refuse("has blobs of ", chunk.x.size(), " and ", chunk.y.size(), " bytes, must have ",
+    if (piece.x.size() != x_bytes || piece.y.size() != y_bytes)
+      return refuse("has blobs of ", piece.x.size(), " and ", piece.y.size(), " bytes, must have ",
                     x_bytes, " and ", y_bytes);
     if (mark_.classes > 0) {
-      const auto* labels = reinterpret_cast<const std::int32_t*>(chunk.y.data());
+      const auto* labels = reinterpret_cast<const std::int32_t*>(piece.y.data());
       for (std::int64_t i = 0; i < count * mark_.labels; ++i)
         if (labels[i] < 0 || labels[i] >= classes())
           return refuse("has the label ", labels[i], ", must be below ", classes());
     }
-    pieces_.push_back({chunk.x, chunk.y});
+    pieces_.push_back({piece.x, piece.y});
     samples_ += count;
     return {};
   }
@@ -103,14 +103,14 @@ class ShippedData::Pieces final : public Marked {
   void gather(std::span<const std::int64_t> samples, float* x, std::int32_t* labels,
               float* targets) const override {
     gather_labels(samples, labels, targets);
-    const std::int64_t piece = samples_of_chunk(mark_);
+    const std::int64_t piece = samples_of_piece(mark_);
     const std::int64_t values = mark_.shape.count();
     for (const std::int64_t sample : samples)
       x = std::copy_n(piece_of(sample).x.as_floats() + sample % piece * values, values, x);
   }
   void gather_labels(std::span<const std::int64_t> samples, std::int32_t* labels,
                      float* targets) const override {
-    const std::int64_t piece = samples_of_chunk(mark_);
+    const std::int64_t piece = samples_of_piece(mark_);
     for (const std::int64_t sample : samples) {
       const Blob& from = piece_of(sample).y;
       const std::int64_t row = sample % piece;
@@ -129,7 +129,7 @@ class ShippedData::Pieces final : public Marked {
   };
   const Piece& piece_of(std::int64_t sample) const {
     LW_CHECK(sample >= 0 && sample < samples_, sample, samples_);
-    return pieces_[static_cast<std::size_t>(sample / samples_of_chunk(mark_))];
+    return pieces_[static_cast<std::size_t>(sample / samples_of_piece(mark_))];
   }
   std::vector<Piece> pieces_;
   std::int64_t samples_ = 0;
@@ -141,8 +141,8 @@ ShippedData::ShippedData(const node::DataMark& mark)
       test_(std::make_shared<Pieces>(mark, true)) {}
 ShippedData::~ShippedData() = default;
 
-Status ShippedData::add(const node::Chunk& chunk) {
-  return (chunk.test ? test_ : train_)->add(chunk);
+Status ShippedData::add(const node::DataPiece& piece) {
+  return (piece.test ? test_ : train_)->add(piece);
 }
 
 std::int64_t ShippedData::samples() const {

@@ -21,10 +21,10 @@ node::DataMark mark_of(const TrainTest& data);
 TrainTest described(const node::DataMark& mark);
 
 /// Samples of a piece, all but the last of a set: about a mebibyte.
-std::int64_t samples_of_chunk(const node::DataMark& mark);
+std::int64_t samples_of_piece(const node::DataMark& mark);
 /// The piece that begins with sample `first`.
-node::Chunk chunk_of(const TrainTest& data, const node::DataMark& mark, bool test,
-                     std::int64_t first);
+node::DataPiece data_piece(const TrainTest& data, const node::DataMark& mark, bool test,
+                           std::int64_t first);
 
 /// Collects pieces, each set's in order.
 class ShippedData {
@@ -32,7 +32,7 @@ class ShippedData {
   explicit ShippedData(const node::DataMark& mark);
   ~ShippedData();
   /// Checks sizes and labels as if the sender were hostile.
-  Status add(const node::Chunk& chunk);
+  Status add(const node::DataPiece& piece);
   /// So far, of both sets together.
   std::int64_t samples() const;
   bool complete() const;

@@ -29,7 +29,7 @@ struct NodeEnvelope $Cpp.namespace("leeway") $root(decode = "decode_node") {
     none @2 :Void;
     ask @3 :Ask;
     answer @4 :Answer;
-    chunk @5 :Chunk;
+    piece @5 :DataPiece;
     stored @6 :Stored;
     start @7 :Void;
     # program -> agent. All agents accepted: make the connections. Answered with Linked or Refused.
@@ -154,7 +154,7 @@ struct Answer {
   # Names the arithmetic of shards on this node. The replicas of a shard need the same one.
 }
 
-struct Chunk $blobs(each = ["x", "y"]) {
+struct DataPiece $blobs(each = ["x", "y"]) {
   # program -> agent. Samples from `first` on. Blob 0 holds their x (float), blob 1 their labels
   # (int32) or targets (float).
   test @0 :Bool;

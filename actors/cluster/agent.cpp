@@ -211,7 +211,7 @@ void Agent::loaded(bool has_data) {
 
 void Agent::on_order(const node::Body& body) {
   HostedJob& hosted = *hosted_;
-  if (const auto* chunk = std::get_if<node::Chunk>(&body)) return on_chunk(*chunk);
+  if (const auto* piece = std::get_if<node::DataPiece>(&body)) return on_piece(*piece);
   if (std::holds_alternative<node::Start>(body)) {
     if (hosted.step != Step::reserved) return;
     if (!hosted.has_data) return give_up("it has no data yet");
@@ -249,9 +249,9 @@ void Agent::on_order(const node::Body& body) {
   }
 }
 
-void Agent::on_chunk(const node::Chunk& chunk) {
+void Agent::on_piece(const node::DataPiece& piece) {
   if (hosted_->step != Step::reserved || hosted_->has_data) return;
-  const auto samples = site_.store(chunk, hosted_->has_data);
+  const auto samples = site_.store(piece, hosted_->has_data);
   if (!samples) return give_up(samples.error().text);
   if (hosted_->has_data)
     site_.say(concat("received the data of ", hosted_->text(), ": ", *samples, " samples"));

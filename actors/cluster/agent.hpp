@@ -70,7 +70,7 @@ class Agent {
     /// Begins to load the data of the job from this machine; the outcome is an input.
     virtual void load_data() = 0;
     /// Adds data of the job. Returns the number of samples so far; `complete` if these are all.
-    virtual Expected<std::int64_t> store(const node::Chunk& chunk, bool& complete) = 0;
+    virtual Expected<std::int64_t> store(const node::DataPiece& piece, bool& complete) = 0;
     /// Begins to make the actors; the outcome is an input.
     virtual void make_actors() = 0;
     virtual void link(NodeIndex node, PeerId peer, const std::string& name) = 0;
@@ -169,7 +169,7 @@ class Agent {
   void warn_of_refusal(const std::string& text);
   /// Messages of the program about the present job.
   void on_order(const node::Body& body);
-  void on_chunk(const node::Chunk& chunk);
+  void on_piece(const node::DataPiece& piece);
   void on_here(PeerId peer, const node::Here& here);
   node::Here here() const;
   void linked_if_complete();

@@ -64,7 +64,7 @@ class Coordinator {
     /// Ends a connection.
     virtual void leave(PeerId peer) = 0;
     /// The samples from `first` on, of training and test data together.
-    virtual node::Chunk chunk(const node::DataMark& mark, std::int64_t first) = 0;
+    virtual node::DataPiece piece(const node::DataMark& mark, std::int64_t first) = 0;
     /// Time of a node's last request for a file of this machine; 0: none.
     virtual std::int64_t last_file_request_ns() const = 0;
     /// A node can take part.
@@ -176,7 +176,7 @@ class Coordinator {
     std::int64_t asked_at = 0;
     std::int64_t loading_shown_at = 0;  // when the user last saw that it loads; 0: not yet
     std::int64_t sent = 0, stored = 0;  // samples of both data sets
-    std::int64_t chunk = 1;             // samples of a chunk
+    std::int64_t piece_samples = 1;     // of the largest piece so far
     std::int64_t silent_since = 0;      // 0: it is not
     int pings = 0;
     std::int64_t answered_ns = 0;  // time of the last Ping that it has answered while it ran

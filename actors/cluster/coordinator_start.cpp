@@ -13,8 +13,8 @@ namespace {
 /// After the first problem, for the other nodes to report theirs.
 constexpr Duration kHurry = seconds(2);
 constexpr int kPings = 5;
-/// Chunks of data in flight to one node.
-constexpr std::int64_t kChunksAhead = 8;
+/// Pieces of data in flight to one node.
+constexpr std::int64_t kPiecesAhead = 8;
 /// Between two progress lines.
 constexpr Duration kShowEvery = seconds(2), kShowLoadingEvery = seconds(10);
 
@@ -322,12 +322,12 @@ void Coordinator::start(Node& node) {
 // ---- data ----
 
 void Coordinator::ship(Node& node) {
-  while (node.sent < samples() && node.sent - node.stored < kChunksAhead * node.chunk) {
-    auto chunk = site_.chunk(ask_.data, node.sent);
-    LW_CHECK(chunk.samples > 0, node.sent);
-    node.chunk = std::max<std::int64_t>(node.chunk, chunk.samples);
-    node.sent += chunk.samples;
-    send(node, std::move(chunk));
+  while (node.sent < samples() && node.sent - node.stored < kPiecesAhead * node.piece_samples) {
+    auto piece = site_.piece(ask_.data, node.sent);
+    LW_CHECK(piece.samples > 0, node.sent);
+    node.piece_samples = std::max<std::int64_t>(node.piece_samples, piece.samples);
+    node.sent += piece.samples;
+    send(node, std::move(piece));
   }
 }
 

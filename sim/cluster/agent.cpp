@@ -100,11 +100,11 @@ void SimulatedAgent::load_data() {
   });
 }
 
-Expected<std::int64_t> SimulatedAgent::store(const node::Chunk& chunk, bool& complete) {
+Expected<std::int64_t> SimulatedAgent::store(const node::DataPiece& piece, bool& complete) {
   const auto& data = reserved_->ask.data;
-  const std::int64_t first = chunk.first + (chunk.test ? data.train_samples : 0);
+  const std::int64_t first = piece.first + (piece.test ? data.train_samples : 0);
   require(first == reserved_->samples, "gets data twice, or not in order");
-  reserved_->samples += chunk.samples;
+  reserved_->samples += piece.samples;
   complete = reserved_->samples == data.train_samples + data.test_samples;
   return reserved_->samples;
 }

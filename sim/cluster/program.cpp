@@ -8,8 +8,8 @@
 namespace leeway::sim {
 namespace {
 
-/// Chunks of each data set. They are few, so that most of a simulated run is training.
-constexpr std::int64_t kChunks = 20;
+/// Pieces of each data set. They are few, so that most of a simulated run is training.
+constexpr std::int64_t kPieces = 20;
 
 CoordinatorOptions options_of(const ClusterParts& parts, const std::string& name,
                               const Placement& placement, std::vector<std::string> nodes) {
@@ -118,16 +118,16 @@ void SimulatedProgram::call(NodeIndex index, const std::string& name) {
   });
 }
 
-node::Chunk SimulatedProgram::chunk(const node::DataMark& mark, std::int64_t first) {
-  node::Chunk chunk;
-  chunk.test = first >= mark.train_samples;
-  const std::int64_t end = chunk.test ? mark.train_samples + mark.test_samples : mark.train_samples;
-  chunk.first = chunk.test ? first - mark.train_samples : first;
-  chunk.samples = static_cast<std::uint32_t>(std::min(end / kChunks + 1, end - first));
+node::DataPiece SimulatedProgram::piece(const node::DataMark& mark, std::int64_t first) {
+  node::DataPiece piece;
+  piece.test = first >= mark.train_samples;
+  const std::int64_t end = piece.test ? mark.train_samples + mark.test_samples : mark.train_samples;
+  piece.first = piece.test ? first - mark.train_samples : first;
+  piece.samples = static_cast<std::uint32_t>(std::min(end / kPieces + 1, end - first));
   // The agents of the simulation share the data, so that only their number counts.
-  chunk.x = Blob::floats(1);
-  chunk.y = Blob::floats(1);
-  return chunk;
+  piece.x = Blob::floats(1);
+  piece.y = Blob::floats(1);
+  return piece;
 }
 
 void SimulatedProgram::link(NodeIndex index, PeerId peer, const std::string& name) {

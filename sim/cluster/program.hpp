@@ -44,7 +44,7 @@ class SimulatedProgram final : public SimulatedProcess, private Coordinator::Sit
     SimulatedProcess::send(peer, job, std::move(body));
   }
   void leave(PeerId peer) override { parts_.network.leave(peer); }
-  node::Chunk chunk(const node::DataMark& mark, std::int64_t first) override;
+  node::DataPiece piece(const node::DataMark& mark, std::int64_t first) override;
   std::int64_t last_file_request_ns() const override { return 0; }
   void accepted(NodeIndex, PeerId, const std::string&, const node::Answer&) override {}
   void has_left(NodeIndex, const std::string&) override {}

@@ -26,8 +26,8 @@ TrainTest clusters(std::uint64_t seed, std::uint32_t features = 7) {
 void ship(const TrainTest& data, const node::DataMark& mark, ShippedData& to) {
   for (const bool test : {false, true}) {
     const std::int64_t size = test ? mark.test_samples : mark.train_samples;
-    for (std::int64_t first = 0; first < size; first += samples_of_chunk(mark)) {
-      const auto added = to.add(chunk_of(data, mark, test, first));
+    for (std::int64_t first = 0; first < size; first += samples_of_piece(mark)) {
+      const auto added = to.add(data_piece(data, mark, test, first));
       INFO((added ? "" : added.error().text));
       REQUIRE(added);
     }
@@ -119,7 +119,7 @@ TEST_CASE("data sets have equal marks if and only if their contents are equal") 
 TEST_CASE("a piece that is not the next one, too small or with an invalid label is refused") {
   const auto data = clusters(1);
   const auto mark = mark_of(data);
-  const auto first = chunk_of(data, mark, false, 0);
+  const auto first = data_piece(data, mark, false, 0);
   ShippedData shipped(mark);
   auto wrong = first;
   wrong.first = 1;
@@ -130,7 +130,7 @@ TEST_CASE("a piece that is not the next one, too small or with an invalid label 
   wrong = first;
   wrong.x = Blob::floats(3);
   CHECK_THAT(shipped.add(wrong).error().text, Contains("blobs of 12"));
-  wrong = chunk_of(data, mark, false, 0);
+  wrong = data_piece(data, mark, false, 0);
   reinterpret_cast<std::int32_t*>(wrong.y.mutable_data())[2] = 5;
   CHECK_THAT(shipped.add(wrong).error().text, Contains("label 5, must be below 5"));
   CHECK(shipped.add(first));

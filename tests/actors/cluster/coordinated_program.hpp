@@ -127,7 +127,7 @@ class CoordinatedProgram final : public Coordinator::Site {
     sent.emplace_back(peer, std::move(body));
   }
   void leave(PeerId peer) override { ended_connections.insert(peer); }
-  node::Chunk chunk(const node::DataMark&, std::int64_t) override { return {}; }
+  node::DataPiece piece(const node::DataMark&, std::int64_t) override { return {}; }
   std::int64_t last_file_request_ns() const override { return 0; }
   void accepted(NodeIndex, PeerId, const std::string&, const node::Answer&) override {}
   void has_left(NodeIndex node, const std::string& why) override { lost_nodes[node] = why; }

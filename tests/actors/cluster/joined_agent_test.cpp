@@ -58,7 +58,7 @@ class JoinedNode final : private Agent::Site {
   bool is_connected(PeerId) const override { return true; }
   bool reserve(PeerId, std::uint64_t, const node::Ask&, node::Answer&) override { return true; }
   void load_data() override {}
-  Expected<std::int64_t> store(const node::Chunk&, bool&) override { return Error{"no data"}; }
+  Expected<std::int64_t> store(const node::DataPiece&, bool&) override { return Error{"no data"}; }
   void make_actors() override { is_making = true; }
   void link(NodeIndex, PeerId, const std::string&) override {}
   void begin() override {}
@@ -87,7 +87,7 @@ TEST_CASE("an agent answers when its data is loaded, and reports every second th
     node.agent.tick();
     CHECK(node.take<node::LoadingData>().empty());
   }
-  node.receive(node::Chunk{});
+  node.receive(node::DataPiece{});
   node.receive(node::Start{});  // too early
   CHECK_FALSE(node.is_making);
   const bool has_data = GENERATE(true, false);
