@@ -84,14 +84,14 @@ void convert(void* to, DType to_type, const void* from, DType from_type, std::in
   if (to_type == DType::f32) return to_floats(static_cast<float*>(to), from, from_type, count);
   if (from_type == DType::f32)
     return from_floats(to, to_type, static_cast<const float*>(from), count);
-  constexpr std::int64_t kChunk = 1024;  // stays in the L1 cache between the two steps
-  float chunk[kChunk];
+  constexpr std::int64_t kSection = 1024;  // stays in the L1 cache between the two steps
+  float section[kSection];
   auto* out = static_cast<std::byte*>(to);
   const auto* in = static_cast<const std::byte*>(from);
-  for (std::int64_t i = 0; i < count; i += kChunk) {
-    const std::int64_t n = std::min(kChunk, count - i);
-    to_floats(chunk, in + static_cast<std::size_t>(i) * size_of(from_type), from_type, n);
-    from_floats(out + static_cast<std::size_t>(i) * size_of(to_type), to_type, chunk, n);
+  for (std::int64_t i = 0; i < count; i += kSection) {
+    const std::int64_t n = std::min(kSection, count - i);
+    to_floats(section, in + static_cast<std::size_t>(i) * size_of(from_type), from_type, n);
+    from_floats(out + static_cast<std::size_t>(i) * size_of(to_type), to_type, section, n);
   }
 }
 

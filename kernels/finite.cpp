@@ -25,9 +25,9 @@ LW_SIMD std::int32_t largest_magnitude(const float* x, std::int64_t count) {
 }  // namespace
 
 std::int64_t find_non_finite(const float* x, std::int64_t count) {
-  constexpr std::int64_t kChunk = 4096;
-  for (std::int64_t begin = 0; begin < count; begin += kChunk) {
-    const std::int64_t size = std::min(kChunk, count - begin);
+  constexpr std::int64_t kSection = 4096;
+  for (std::int64_t begin = 0; begin < count; begin += kSection) {
+    const std::int64_t size = std::min(kSection, count - begin);
     if (largest_magnitude(x + begin, size) < kInfinity) continue;
     return std::find_if(x + begin, x + begin + size,
                         [](float v) { return magnitude(v) >= kInfinity; }) -

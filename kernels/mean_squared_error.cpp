@@ -28,10 +28,10 @@ LW_SIMD void scaled_difference(float* dy, const float* y, const float* t, float 
 
 double mean_squared_error(float* dy, const float* y, const float* t, std::int64_t count) {
   if (count == 0) return 0;
-  constexpr std::int64_t kChunk = 1024;  // a chunk is summed in float, the total in double
+  constexpr std::int64_t kSection = 1024;  // a section is summed in float, the total in double
   double sum = 0;
-  for (std::int64_t begin = 0; begin < count; begin += kChunk)
-    sum += sum_of_squares(y + begin, t + begin, std::min(kChunk, count - begin));
+  for (std::int64_t begin = 0; begin < count; begin += kSection)
+    sum += sum_of_squares(y + begin, t + begin, std::min(kSection, count - begin));
   const double n = static_cast<double>(count);
   if (dy) scaled_difference(dy, y, t, static_cast<float>(2 / n), count);
   return sum / n;

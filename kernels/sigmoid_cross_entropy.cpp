@@ -35,9 +35,9 @@ LW_SIMD void gradients(float* dy, const float* y, const float* t, float share, s
 ClassLoss sigmoid_cross_entropy(float* dy, const float* y, const float* t, std::int64_t count) {
   ClassLoss result;
   if (count == 0) return result;
-  constexpr std::int64_t kChunk = 1024;  // a chunk is summed in float, the total in double
-  for (std::int64_t begin = 0; begin < count; begin += kChunk) {
-    const std::int64_t n = std::min(kChunk, count - begin);
+  constexpr std::int64_t kSection = 1024;  // a section is summed in float, the total in double
+  for (std::int64_t begin = 0; begin < count; begin += kSection) {
+    const std::int64_t n = std::min(kSection, count - begin);
     const Sums sums = sum_of_losses(y + begin, t + begin, n);
     result.loss += static_cast<double>(sums.loss);
     result.correct += sums.correct;

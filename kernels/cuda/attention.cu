@@ -11,15 +11,15 @@ namespace {
 
 // A block owns a tile of kTile rows (queries or keys) of one head and visits the other side tile by
 // tile. Each warp handles kRows of its rows, each lane one row of the other side. Features are
-// loaded into shared memory kChunk at a time.
+// loaded into shared memory kSection at a time.
 constexpr int kTile = kWarp;
 constexpr int kRows = kTile / (kThreads / kWarp);
-constexpr int kChunk = 2 * kWarp;
-constexpr int kChunks = static_cast<int>(AttentionShape::kMaxHeadFeatures) / kChunk;
+constexpr int kSection = 2 * kWarp;
+constexpr int kSections = static_cast<int>(AttentionShape::kMaxHeadFeatures) / kSection;
 
-using Tile = float[kTile][kChunk + 1];
+using Tile = float[kTile][kSection + 1];
 using Pairs = float[kTile][kTile];
-using Sum = float[kRows][2 * kChunks];  // of features lane and lane + kWarp of each chunk
+using Sum = float[kRows][2 * kSections];  // of features lane and lane + kWarp of each section
 
 /// The rows (T, F) of one head, `stride` floats apart.
 struct Rows {
@@ -60,12 +60,12 @@ struct Place {
   }
 };
 
-/// tile = one chunk of the features of rows `first` onwards, padded with 0.
-__device__ void load(Tile& tile, const Rows& rows, std::int64_t first, std::int64_t chunk) {
-  for (int i = threadIdx.x; i < kTile * kChunk; i += kThreads) {
-    const int row = i / kChunk, column = i % kChunk;
-    const bool there = first + row < rows.tokens && chunk + column < rows.features;
-    tile[row][column] = there ? rows.data[(first + row) * rows.stride + chunk + column] : 0.0f;
+/// tile = one section of the features of rows `first` onwards, padded with 0.
+__device__ void load(Tile& tile, const Rows& rows, std::int64_t first, std::int64_t section) {
+  for (int i = threadIdx.x; i < kTile * kSection; i += kThreads) {
+    const int row = i / kSection, column = i % kSection;
+    const bool there = first + row < rows.tokens && section + column < rows.features;
+    tile[row][column] = there ? rows.data[(first + row) * rows.stride + section + column] : 0.0f;
   }
 }
 
@@ -74,12 +74,12 @@ __device__ void multiply(float (&sums)[kRows], Tile& a, Tile& b, const Rows& own
                          std::int64_t first_own, const Rows& other, std::int64_t first_other) {
   const int lane = threadIdx.x % kWarp, row = threadIdx.x / kWarp * kRows;
   for (float& sum : sums) sum = 0;
-  for (std::int64_t chunk = 0; chunk < own.features; chunk += kChunk) {
+  for (std::int64_t section = 0; section < own.features; section += kSection) {
     __syncthreads();  // the previous contents have been read
-    load(a, own, first_own, chunk);
-    load(b, other, first_other, chunk);
+    load(a, own, first_own, section);
+    load(b, other, first_other, section);
     __syncthreads();
-    for (int f = 0; f < kChunk; ++f)
+    for (int f = 0; f < kSection; ++f)
       for (int r = 0; r < kRows; ++r) sums[r] += a[row + r][f] * b[lane][f];
   }
 }
@@ -89,16 +89,16 @@ __device__ void gather(Sum& sum, const Pairs& weights, Tile& b, const Rows& othe
                        std::int64_t first) {
   const int lane = threadIdx.x % kWarp, row = threadIdx.x / kWarp * kRows;
 #pragma unroll
-  for (int chunk = 0; chunk < kChunks; ++chunk) {
-    if (chunk * kChunk >= other.features) break;
+  for (int section = 0; section < kSections; ++section) {
+    if (section * kSection >= other.features) break;
     __syncthreads();  // the weights are written and the previous contents read
-    load(b, other, first, chunk * kChunk);
+    load(b, other, first, section * kSection);
     __syncthreads();
     for (int k = 0; k < kTile; ++k)
 #pragma unroll
       for (int r = 0; r < kRows; ++r) {
-        sum[r][2 * chunk] += weights[row + r][k] * b[k][lane];
-        sum[r][2 * chunk + 1] += weights[row + r][k] * b[k][lane + kWarp];
+        sum[r][2 * section] += weights[row + r][k] * b[k][lane];
+        sum[r][2 * section + 1] += weights[row + r][k] * b[k][lane + kWarp];
       }
   }
 }
@@ -110,7 +110,7 @@ __device__ void write(float* out, std::int64_t stride, const Sum& sum, const flo
 #pragma unroll
   for (int r = 0; r < kRows; ++r)
 #pragma unroll
-    for (int part = 0; part < 2 * kChunks; ++part) {
+    for (int part = 0; part < 2 * kSections; ++part) {
       const std::int64_t feature = part * kWarp + lane;
       if (first + row + r < s.tokens && feature < s.head_features())
         out[(first + row + r) * stride + feature] = factor[r] * sum[r][part];

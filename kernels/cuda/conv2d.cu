@@ -50,7 +50,7 @@ std::size_t operand_bytes(const Conv2dShape& s, std::int64_t count) {
   return static_cast<std::size_t>(count) * (rounds(s) ? sizeof(Bf16) : sizeof(float));
 }
 /// Images handled at a time.
-std::int64_t chunk_images(const Conv2dShape& s) {
+std::int64_t images_at_once(const Conv2dShape& s) {
   const std::int64_t batch = std::max<std::int64_t>(1, s.batch);
   if (windows_are_pixels(s)) return batch;
   const auto image_bytes = out_pixels(s) * window_floats(s) * std::int64_t{sizeof(float)};
@@ -68,7 +68,7 @@ std::size_t dy_bytes(const Conv2dShape& s) {
 std::size_t column_bytes(const Conv2dShape& s) {
   if (windows_are_pixels(s))
     return rounds(s) ? operand_bytes(s, s.batch * out_pixels(s) * s.channels) : 0;
-  return static_cast<std::size_t>(chunk_images(s) * out_pixels(s) * window_floats(s)) *
+  return static_cast<std::size_t>(images_at_once(s) * out_pixels(s) * window_floats(s)) *
          sizeof(float);
 }
 
@@ -282,9 +282,9 @@ void conv2d_forward(On on, float* y, const float* x, const std::byte* packed, co
   if (has_small_groups(s)) {
     direct_forward(on, y, x, reinterpret_cast<const float*>(packed), s);
   } else {
-    const std::int64_t chunk = chunk_images(s);
-    for (std::int64_t image = 0; image < s.batch; image += chunk) {
-      const std::int64_t images = std::min(chunk, s.batch - image);
+    const std::int64_t at_once = images_at_once(s);
+    for (std::int64_t image = 0; image < s.batch; image += at_once) {
+      const std::int64_t images = std::min(at_once, s.batch - image);
       const float* const x_here = x + image * s.height * s.width * s.channels;
       for (std::int64_t group = 0; group < s.groups; ++group) {
         const std::int64_t first = group * group_outputs(s);
@@ -326,9 +326,9 @@ void conv2d_backward(On on, float* dx, Slices dweight, float* dbias, const float
     convert(on, rounded_dy, DType::bf16, dy, DType::f32, s.batch * out_pixels(s) * s.outputs);
     dy_operand = rounded_dy;
   }
-  const std::int64_t chunk = chunk_images(s), image_floats = s.height * s.width * s.channels;
-  for (std::int64_t image = 0; image < s.batch; image += chunk) {
-    const std::int64_t images = std::min(chunk, s.batch - image);
+  const std::int64_t at_once = images_at_once(s), image_floats = s.height * s.width * s.channels;
+  for (std::int64_t image = 0; image < s.batch; image += at_once) {
+    const std::int64_t images = std::min(at_once, s.batch - image);
     for (std::int64_t group = 0; group < s.groups; ++group) {
       const std::int64_t first = group * group_outputs(s);
       const std::byte* const dy_here =

@@ -40,17 +40,17 @@ struct Sums {
 
 constexpr int kTileColumns = kWarp, kTileRows = kThreads / kWarp;
 
-/// Block (x, y) sums 32 columns over the y-th chunk of rows: thread (c, r) sums every eighth row,
-/// and the eight sums are added in order. With several chunks, `partial` (chunks, N, columns) holds
-/// the result of each.
+/// Block (x, y) sums 32 columns over the y-th section of rows: thread (c, r) sums every eighth row,
+/// and the eight sums are added in order. With several sections, `partial` (sections, N, columns)
+/// holds the result of each.
 template <int N, class Term, class Finish>
 __global__ void __launch_bounds__(kThreads)
-    reduce_chunks_kernel(std::int64_t rows, std::int64_t columns, std::int64_t chunk_rows,
-                         double* partial, Term term, Finish finish) {
+    reduce_sections_kernel(std::int64_t rows, std::int64_t columns, std::int64_t section_rows,
+                           double* partial, Term term, Finish finish) {
   __shared__ double tile[kTileRows][N][kTileColumns];
   const std::int64_t column = static_cast<std::int64_t>(blockIdx.x) * kTileColumns + threadIdx.x;
-  const std::int64_t begin = blockIdx.y * chunk_rows;
-  const std::int64_t end = min(begin + chunk_rows, rows);
+  const std::int64_t begin = blockIdx.y * section_rows;
+  const std::int64_t end = min(begin + section_rows, rows);
   Sums<N> sums;
   if (column < columns)
     for (std::int64_t row = begin + threadIdx.y; row < end; row += kTileRows)
@@ -68,17 +68,18 @@ __global__ void __launch_bounds__(kThreads)
     partial[(static_cast<std::int64_t>(blockIdx.y) * N + n) * columns + column] = sums.of[n];
 }
 
-/// One warp per column adds up the chunks.
+/// One warp per column adds up the sections.
 template <int N, class Finish>
 __global__ void __launch_bounds__(kThreads)
-    finish_columns_kernel(std::int64_t columns, int chunks, const double* partial, Finish finish) {
+    finish_columns_kernel(std::int64_t columns, int sections, const double* partial,
+                          Finish finish) {
   const std::int64_t column = first_index() / kWarp;
   const int lane = threadIdx.x % kWarp;
   if (column >= columns) return;  // the whole warp
   Sums<N> sums;
-  for (int chunk = lane; chunk < chunks; chunk += kWarp)
+  for (int section = lane; section < sections; section += kWarp)
     for (int n = 0; n < N; ++n)
-      sums.of[n] += partial[(static_cast<std::int64_t>(chunk) * N + n) * columns + column];
+      sums.of[n] += partial[(static_cast<std::int64_t>(section) * N + n) * columns + column];
   for (int n = 0; n < N; ++n) sums.of[n] = warp_sum(sums.of[n]);
   if (lane == 0) finish(column, sums);
 }
@@ -88,22 +89,22 @@ __global__ void __launch_bounds__(kThreads)
 template <int N, class Term, class Finish>
 void reduce_columns(On on, std::int64_t rows, std::int64_t columns, Term term, Finish finish) {
   constexpr std::int64_t kBlocks = 132 * 8, kFewRows = 256;
-  // With several chunks there are at most kBlocks blocks, each with N sums for 32 columns.
+  // With several sections there are at most kBlocks blocks, each with N sums for 32 columns.
   static_assert(kBlocks * kTileColumns * N * sizeof(double) <= On::kScratchBytes);
   if (columns <= 0) return;
   const std::int64_t tiles = (columns + kTileColumns - 1) / kTileColumns;
-  std::int64_t chunks = std::clamp<std::int64_t>(kBlocks / tiles, 1, kBlocks);
-  chunks = std::min(chunks, (rows + kFewRows - 1) / kFewRows);
-  chunks = std::max<std::int64_t>(chunks, 1);
-  const std::int64_t chunk_rows = (rows + chunks - 1) / chunks;
+  std::int64_t sections = std::clamp<std::int64_t>(kBlocks / tiles, 1, kBlocks);
+  sections = std::min(sections, (rows + kFewRows - 1) / kFewRows);
+  sections = std::max<std::int64_t>(sections, 1);
+  const std::int64_t section_rows = (rows + sections - 1) / sections;
   auto* const partial = reinterpret_cast<double*>(on.scratch);
-  const dim3 grid(static_cast<unsigned>(tiles), static_cast<unsigned>(chunks));
-  launch(on, grid, dim3(kTileColumns, kTileRows), reduce_chunks_kernel<N, Term, Finish>, rows,
-         columns, chunk_rows, partial, term, finish);
-  if (chunks == 1) return;
+  const dim3 grid(static_cast<unsigned>(tiles), static_cast<unsigned>(sections));
+  launch(on, grid, dim3(kTileColumns, kTileRows), reduce_sections_kernel<N, Term, Finish>, rows,
+         columns, section_rows, partial, term, finish);
+  if (sections == 1) return;
   const auto blocks = static_cast<unsigned>((columns * kWarp + kThreads - 1) / kThreads);
-  launch(on, blocks, kThreads, finish_columns_kernel<N, Finish>, columns, static_cast<int>(chunks),
-         partial, finish);
+  launch(on, blocks, kThreads, finish_columns_kernel<N, Finish>, columns,
+         static_cast<int>(sections), partial, finish);
 }
 
 }  // namespace leeway::kernels::cuda

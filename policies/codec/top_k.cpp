@@ -68,8 +68,8 @@ std::size_t TopKCodec::kept(std::size_t count) const {
 }
 
 std::size_t TopKCodec::kept_of_all(std::size_t count) const {
-  const std::size_t rest = count % kChunk;
-  return count / kChunk * kept(kChunk) + (rest > 0 ? kept(rest) : 0);
+  const std::size_t rest = count % kSection;
+  return count / kSection * kept(kSection) + (rest > 0 ? kept(rest) : 0);
 }
 
 std::size_t TopKCodec::size(std::size_t count) const {
@@ -80,11 +80,11 @@ void TopKCodec::encode(std::span<const float> values, std::uint64_t,
                        std::span<std::byte> bytes) const {
   std::byte* kept_values = bytes.data();
   std::byte* places = bytes.data() + kept_of_all(values.size()) * sizeof(float);
-  for (std::size_t begin = 0; begin < values.size(); begin += kChunk) {
-    const auto chunk = values.subspan(begin, std::min(kChunk, values.size() - begin));
-    const auto found = largest(chunk, kept(chunk.size()));
+  for (std::size_t begin = 0; begin < values.size(); begin += kSection) {
+    const auto section = values.subspan(begin, std::min(kSection, values.size() - begin));
+    const auto found = largest(section, kept(section.size()));
     for (const std::uint16_t place : found) {
-      std::memcpy(kept_values, &chunk[place], sizeof(float));
+      std::memcpy(kept_values, &section[place], sizeof(float));
       kept_values += sizeof(float);
     }
     std::memcpy(places, found.data(), found.size() * sizeof(std::uint16_t));
@@ -94,14 +94,14 @@ void TopKCodec::encode(std::span<const float> values, std::uint64_t,
 
 Status TopKCodec::check_content(std::span<const std::byte> bytes, std::size_t count) const {
   const std::byte* at = bytes.data() + kept_of_all(count) * sizeof(float);
-  for (std::size_t begin = 0; begin < count; begin += kChunk) {
-    const std::size_t chunk = std::min(kChunk, count - begin);
+  for (std::size_t begin = 0; begin < count; begin += kSection) {
+    const std::size_t section = std::min(kSection, count - begin);
     int last = -1;
-    for (std::size_t i = 0; i < kept(chunk); ++i, at += sizeof(std::uint16_t)) {
+    for (std::size_t i = 0; i < kept(section); ++i, at += sizeof(std::uint16_t)) {
       std::uint16_t place = 0;
       std::memcpy(&place, at, sizeof place);
-      if (place >= chunk || place <= last)
-        return Error{concat("top_k: place ", place, " in a chunk of ", chunk,
+      if (place >= section || place <= last)
+        return Error{concat("top_k: place ", place, " in a section of ", section,
                             " values comes after place ", last, "; places must ascend")};
       last = place;
     }
@@ -113,16 +113,16 @@ void TopKCodec::accumulate(std::span<const std::byte> bytes, float scale,
                            std::span<float> sum) const {
   const std::byte* values = bytes.data();
   const std::byte* places = bytes.data() + kept_of_all(sum.size()) * sizeof(float);
-  for (std::size_t begin = 0; begin < sum.size(); begin += kChunk) {
-    const auto chunk = sum.subspan(begin, std::min(kChunk, sum.size() - begin));
-    for (std::size_t i = 0; i < kept(chunk.size()); ++i) {
+  for (std::size_t begin = 0; begin < sum.size(); begin += kSection) {
+    const auto section = sum.subspan(begin, std::min(kSection, sum.size() - begin));
+    for (std::size_t i = 0; i < kept(section.size()); ++i) {
       float value = 0;
       std::uint16_t place = 0;
       std::memcpy(&value, values, sizeof value);
       std::memcpy(&place, places, sizeof place);
       values += sizeof value;
       places += sizeof place;
-      chunk[place] += scale * value;
+      section[place] += scale * value;
     }
   }
 }

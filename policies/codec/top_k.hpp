@@ -3,16 +3,16 @@
 // Lin et al., ICLR 2018): at a share of 1%, 66 times fewer bytes. Of equal values the first is
 // kept.
 //
-// The values are split into chunks of 65,536, so that a place takes two bytes. Each chunk sends the
-// same share, at least one element. Bytes: the kept values of all chunks (f32), then their places
-// in the chunk (u16), in ascending order.
+// The values are split into sections of 65,536, so that a place takes two bytes. Each section sends
+// the same share, at least one element. Bytes: the kept values of all sections (f32), then their
+// places in the section (u16), in ascending order.
 #include "policies/codec/codec.hpp"
 
 namespace leeway {
 
 class TopKCodec final : public Codec {
  public:
-  static constexpr std::size_t kChunk = 65536;
+  static constexpr std::size_t kSection = 65536;
 
   explicit TopKCodec(const plan::TopK& spec) : share_(spec.share) {}
   std::string_view name() const override { return "top_k"; }
@@ -25,7 +25,7 @@ class TopKCodec final : public Codec {
 
  private:
   Status check_content(std::span<const std::byte> bytes, std::size_t count) const override;
-  /// Elements of a chunk of `count` that are sent.
+  /// Elements of a section of `count` that are sent.
   std::size_t kept(std::size_t count) const;
   std::size_t kept_of_all(std::size_t count) const;
 

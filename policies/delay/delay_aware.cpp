@@ -8,7 +8,7 @@ namespace leeway {
 namespace {
 
 /// Floats of a corrected gradient that stay in the cache of a core until they are applied.
-constexpr std::int64_t kChunk = 4096;
+constexpr std::int64_t kCachedFloats = 4096;
 
 }  // namespace
 
@@ -30,12 +30,13 @@ void DelayAware::update(Executor& on, const kernels::UpdateBuffers& buffers,
   const auto correction = policy_->correction(size);
   if (!correction || buffers.count == 0) return on.update(buffers, formula(size));
   LW_CHECK(buffers.pulled != nullptr, policy_->name());
-  const std::int64_t chunk =
-      on.device().kind == Device::Kind::cuda ? buffers.count : std::min(kChunk, buffers.count);
-  Blob corrected = on.floats(chunk);
+  const std::int64_t at_once = on.device().kind == Device::Kind::cuda
+                                   ? buffers.count
+                                   : std::min(kCachedFloats, buffers.count);
+  Blob corrected = on.floats(at_once);
   const kernels::UpdateFormula step = formula(size);
-  for (std::int64_t begin = 0; begin < buffers.count; begin += chunk) {
-    auto part = buffers.range(begin, std::min(begin + chunk, buffers.count));
+  for (std::int64_t begin = 0; begin < buffers.count; begin += at_once) {
+    auto part = buffers.range(begin, std::min(begin + at_once, buffers.count));
     on.correct_delay(delay_buffers(part, corrected.mutable_floats()), *correction);
     part.g = corrected.as_floats();
     part.clipping = {};

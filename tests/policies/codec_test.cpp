@@ -134,7 +134,7 @@ TEST_CASE("top_k keeps the largest values, and of equal ones the first") {
   CHECK(passed_on(*codec, std::vector<float>{1, -5, 2, 3}) == std::vector<float>{0, -5, 0, 3});
   CHECK(passed_on(*codec, std::vector<float>{2, 2, -2, 2}) == std::vector<float>{2, 2, 0, 0});
   CHECK(std::isnan(passed_on(*codec, std::vector<float>{7, nan})[1]));
-  // Chunks of 65,536 send their shares.
+  // Sections of 65,536 send their shares.
   std::vector<float> values(70000, 0.0f);
   std::iota(values.begin(), values.end(), 1.0f);
   const auto found = passed_on(*codec, values);

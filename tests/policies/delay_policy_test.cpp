@@ -162,7 +162,7 @@ TEST_CASE("each policy follows the formula of its source", "[delay]") {
     const auto kind = *rc::gen::element<plan::OptimizerKind>(plan::Sgd{}, plan::Momentum{});
     RC_PRE(is_allowed(policy, kind));
     const auto* momentum = std::get_if<plan::Momentum>(&kind);
-    // More than a chunk of the cache.
+    // More than the floats that are corrected at once.
     const std::size_t count = *rc::gen::element<std::size_t>(1, 7, 5000);
     Weights weights(delayed_plan(policy, kind), count);
     std::vector<Reference> reference(3);

@@ -1,6 +1,6 @@
 #pragma once
 // Counts for tests of elementwise kernels: whole vectors, remainders and, above 1024, several
-// chunks of a sum.
+// sections of a sum.
 #include <cstdint>
 #include <vector>
 
