@@ -45,14 +45,14 @@ Status check_resumed(const Job& job) {
                         " training samples per epoch, the data ", job.data.train->size(),
                         "; resume with the data that the run began with")};
   const Plan& began = job.resumed->plan;
-  const std::size_t parts = job.split && job.split->parts() > 1 ? job.split->parts() : 0;
+  const std::size_t shares = job.split && job.split->shares() > 1 ? job.split->shares() : 0;
   if (began.split_data != job.plan.split_data || (job.split && began.seed != job.plan.seed) ||
-      job.resumed->manifest.scheduler.supply.fresh_of_parts.size() != parts)
+      job.resumed->manifest.scheduler.supply.fresh_of_parts.size() != shares)
     return Error{concat(
         "split_data: the run began with ", plan::choices("split_data")[began.split_data.index()],
         ", ", began.workers / began.pipeline.stages,
         began.pipeline.stages > 1 ? " pipelines" : " workers", " and seed ", began.seed,
-        "; resume with the same, because each worker has its part of the data")};
+        "; resume with the same, because each worker has its share of the data")};
   const auto& parameters = job.resumed->parameters;
   if (parameters.empty()) return {};  // there is no shard here
   const bool began_locally = has_local_steps(began);

@@ -17,22 +17,23 @@ namespace leeway {
 class EpochOrders {
  public:
   using Order = std::shared_ptr<const std::vector<std::int64_t>>;
-  /// `split`: parts that follow each other in every order, each permuted by itself; null: one part.
+  /// `split`: shares that follow each other in every order, each permuted by itself; null: one
+  /// share.
   EpochOrders(std::int64_t size, std::uint64_t seed,
               std::shared_ptr<const DataSplit> split = nullptr);
 
-  /// The seeded permutation of an epoch: of all samples, or of those of a part.
-  Order of(Epoch epoch, std::uint32_t part = 0);
-  /// The samples at positions [begin, end) of an epoch, which belong to one part.
+  /// The seeded permutation of an epoch: of all samples, or of those of a share.
+  Order of(Epoch epoch, std::uint32_t share = 0);
+  /// The samples at positions [begin, end) of an epoch, which belong to one share.
   std::vector<std::int64_t> samples(Epoch epoch, std::int64_t begin, std::int64_t end);
 
  private:
   struct Kept {
     Epoch epoch;
-    std::uint32_t part;
+    std::uint32_t share;
     Order order;
   };
-  std::vector<std::int64_t> made(Epoch epoch, std::uint32_t part) const;
+  std::vector<std::int64_t> made(Epoch epoch, std::uint32_t share) const;
 
   const std::int64_t size_;
   const std::uint64_t seed_;

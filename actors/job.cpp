@@ -208,10 +208,10 @@ Status add_split(Job& job) {
   const Plan& plan = job.plan;
   if (std::holds_alternative<plan::SharedData>(plan.split_data)) return {};
   const Dataset& data = *job.data.train;
-  const std::uint32_t parts = job.stages->pipelines();
-  if (Status valid = check_split(data, plan.split_data, parts); !valid) return valid;
+  const std::uint32_t shares = job.stages->pipelines();
+  if (Status valid = check_split(data, plan.split_data, shares); !valid) return valid;
   if (!data.has_contents()) return {};
-  auto split = split_data(data, plan.split_data, parts, plan.seed);
+  auto split = split_data(data, plan.split_data, shares, plan.seed);
   if (!split) return split.error();
   job.split = std::make_shared<const DataSplit>(std::move(*split));
   return {};

@@ -46,9 +46,9 @@ void print_memory(std::ostream& out, const Job& job, const RunReport& totals) {
 /// Such as "dirichlet, 812 to 14,020 samples of each worker's own".
 std::string split_text(const Job& job) {
   std::int64_t least = job.data.train->size(), most = 0;
-  for (std::uint32_t part = 0; part < job.split->parts(); ++part) {
-    least = std::min(least, job.split->size_of(part));
-    most = std::max(most, job.split->size_of(part));
+  for (std::uint32_t share = 0; share < job.split->shares(); ++share) {
+    least = std::min(least, job.split->size_of(share));
+    most = std::max(most, job.split->size_of(share));
   }
   return concat(plan::choices("split_data")[job.plan.split_data.index()], ", ",
                 grouped(static_cast<std::uint64_t>(least)), " to ",

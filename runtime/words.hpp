@@ -304,7 +304,7 @@ inline plan::LocalSteps radial_directional(plan::LocalSteps steps) {
 
 // ---- split data ----
 
-/// Each worker has its own part of the training samples, drawn at random.
+/// Each worker has its own share of the training samples, drawn at random.
 inline plan::SplitData iid() {
   return plan::IidSplit{};
 }

@@ -24,7 +24,7 @@ checkpoint::Supply describe(const SampleSupply& supply) {
   checkpoint::Supply out{.fresh = supply.fresh(),
                          .iterations = state.iterations_leased,
                          .next_lease = state.next_lease};
-  if (supply.parts() > 1) out.fresh_of_parts = state.fresh;
+  if (supply.shares() > 1) out.fresh_of_parts = state.fresh;
   if (planted(Mutant::returned_not_stored)) return out;
   for (const auto& portion : state.returned)
     out.returned.push_back({portion.samples.epoch, portion.samples.begin, portion.samples.end});

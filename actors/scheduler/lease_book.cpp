@@ -45,7 +45,7 @@ std::optional<msg::Lease> LeaseBook::lease_on_request(WorkerId worker, Iteration
   const auto place = std::find(live.begin(), live.end(), worker) - live.begin();
   const std::uint32_t batch = batches(live).at(static_cast<std::size_t>(place));
   auto portion = supply_.take(lease_size(batch, static_cast<std::int64_t>(live.size())),
-                              std::nullopt, parts_of(worker, parts_without(live)));
+                              std::nullopt, data_shares_of(worker, data_shares_without(live)));
   if (portion.samples.count() == 0) return std::nullopt;
   const std::uint32_t largest = std::max(batch, portion.batch);
   return supply_.lease(std::move(portion), {next, batch, round_samples(live.size(), largest)});
@@ -54,7 +54,7 @@ std::optional<msg::Lease> LeaseBook::lease_on_request(WorkerId worker, Iteration
 std::int64_t LeaseBook::lease_size(std::int64_t batch, std::int64_t live) const {
   const std::int64_t usual = limits_.batch;
   std::int64_t count = std::max(limits_.lease_size * batch / usual, batch);
-  if (limits_.total_samples > 0 && limits_.parts.empty()) {
+  if (limits_.total_samples > 0 && limits_.data_shares.empty()) {
     // Smaller leases towards the end, so that no worker is left with a long one (guided
     // self-scheduling, Polychronopoulos and Kuck, IEEE Trans. Computers 1987).
     const std::int64_t two_rounds = 2 * usual * live;
@@ -71,23 +71,23 @@ std::int64_t LeaseBook::lease_size(std::int64_t batch, std::int64_t live) const 
   return count;
 }
 
-std::vector<std::uint32_t> LeaseBook::parts_of(WorkerId worker,
-                                               std::vector<std::uint32_t> without) const {
-  if (limits_.parts.empty()) return {0};
-  without.insert(without.begin(), worker.value() / limits_.part_workers);
+std::vector<std::uint32_t> LeaseBook::data_shares_of(WorkerId worker,
+                                                     std::vector<std::uint32_t> without) const {
+  if (limits_.data_shares.empty()) return {0};
+  without.insert(without.begin(), worker.value() / limits_.workers_per_share);
   return without;
 }
 
-std::vector<std::uint32_t> LeaseBook::parts_without(const std::vector<WorkerId>& live) const {
-  std::vector<std::uint32_t> parts;
-  if (limits_.parts.empty() || live.size() == supply_.parts()) return parts;
+std::vector<std::uint32_t> LeaseBook::data_shares_without(const std::vector<WorkerId>& live) const {
+  std::vector<std::uint32_t> shares;
+  if (limits_.data_shares.empty() || live.size() == supply_.shares()) return shares;
   auto owner = live.begin();
-  for (std::uint32_t part = 0; part < supply_.parts(); ++part) {
-    const WorkerId lead(part * limits_.part_workers);
+  for (std::uint32_t share = 0; share < supply_.shares(); ++share) {
+    const WorkerId lead(share * limits_.workers_per_share);
     while (owner != live.end() && *owner < lead) ++owner;
-    if (owner == live.end() || *owner != lead) parts.push_back(part);
+    if (owner == live.end() || *owner != lead) shares.push_back(share);
   }
-  return parts;
+  return shares;
 }
 
 std::vector<bool> LeaseBook::drawn(Iteration round, const std::vector<WorkerId>& live,
@@ -96,7 +96,7 @@ std::vector<bool> LeaseBook::drawn(Iteration round, const std::vector<WorkerId>&
   if (limits_.participation >= 1) return drawn;
   std::vector<std::size_t> able;  // workers for which there are samples
   for (std::size_t i = 0; i < live.size(); ++i)
-    if (supply_.has_any(parts_of(live[i], without))) able.push_back(i);
+    if (supply_.has_any(data_shares_of(live[i], without))) able.push_back(i);
   Rng rng = Rng::stream(limits_.seed, kParticipation, static_cast<std::uint64_t>(round.value()));
   rng.shuffle(std::span(able));
   able.resize(std::min(able.size(), participants(live.size())));
@@ -119,19 +119,19 @@ bool LeaseBook::open_round(Iteration round, const std::vector<WorkerId>& live) {
   // without that round, the limit could not be reached.
   std::uint64_t left = limits_.total_iterations > 0 ? supply_.iterations_left() : live.size();
   const auto sizes = batches(live);
-  const auto without = parts_without(live);
+  const auto without = data_shares_without(live);
   const auto takes_part = drawn(round, live, without);
   std::optional<Epoch> epoch;  // of all shares, unless workers have samples of their own
   std::vector<SampleSupply::Portion> portions;
   bool any = false;
   for (const std::size_t i : order) {
     const std::int64_t count = left > 0 && takes_part[i] ? sizes[i] : 0;
-    portions.push_back(supply_.take(count, epoch, parts_of(live[i], without)));
+    portions.push_back(supply_.take(count, epoch, data_shares_of(live[i], without)));
     const SampleRange& samples = portions.back().samples;
     if (samples.count() == 0) continue;
     any = true;
     --left;
-    if (limits_.parts.empty()) epoch = samples.epoch;
+    if (limits_.data_shares.empty()) epoch = samples.epoch;
   }
   if (!any) return false;
   LW_CHECK(round >= data_.next_round, round, data_.next_round);

@@ -49,12 +49,12 @@ class LeaseBook {
     bool by_rounds = false;        // a lease is a worker's share of one round
     RoundSize round_size;          // by rounds: pushes that close a round
     bool equal_pushes = false;     // each counts as a whole batch, whatever its samples
-    /// Samples of the workers' own, as in SampleSupply::Limits: part p is that of the worker
-    /// p * part_workers.
-    std::vector<std::int64_t> parts;
-    std::uint32_t part_workers = 1;  // the stages of a pipeline
-    double participation = 1;        // by rounds: share of the workers that get samples
-    std::uint64_t seed = 0;          // of their draws
+    /// The workers' own samples, as in SampleSupply::Limits: data share s is that of the worker
+    /// s * workers_per_share.
+    std::vector<std::int64_t> data_shares;
+    std::uint32_t workers_per_share = 1;  // the stages of a pipeline
+    double participation = 1;             // by rounds: share of the workers that get samples
+    std::uint64_t seed = 0;               // of their draws
   };
   /// Without a balance, every worker has the batch.
   explicit LeaseBook(const Limits& limits, std::shared_ptr<Balance> balance = nullptr)
@@ -111,7 +111,8 @@ class LeaseBook {
   bool anything_to_lease() const { return supply_.has_any(); }
   /// The same for workers that do not take part, when the `live` workers do.
   bool anything_for_others(const std::vector<WorkerId>& live) const {
-    return limits_.parts.empty() ? anything_to_lease() : supply_.has_any(parts_without(live));
+    return limits_.data_shares.empty() ? anything_to_lease()
+                                       : supply_.has_any(data_shares_without(live));
   }
   /// True if all iterations of the run's limit are leased or trained. False without a limit.
   bool at_last_iteration() const { return supply_.at_last_iteration(); }
@@ -133,12 +134,14 @@ class LeaseBook {
 
  private:
   SampleSupply::Limits supply_limits() const {
-    return {limits_.data_size, limits_.parts, limits_.total_samples, limits_.total_iterations};
+    return {limits_.data_size, limits_.data_shares, limits_.total_samples,
+            limits_.total_iterations};
   }
-  /// The parts of the data of which the worker gets samples: its own, then those without a worker.
-  std::vector<std::uint32_t> parts_of(WorkerId worker, std::vector<std::uint32_t> without) const;
-  /// The parts of workers that do not take part.
-  std::vector<std::uint32_t> parts_without(const std::vector<WorkerId>& live) const;
+  /// The data shares of which the worker gets samples: its own, then those without a worker.
+  std::vector<std::uint32_t> data_shares_of(WorkerId worker,
+                                            std::vector<std::uint32_t> without) const;
+  /// The data shares of workers that do not take part.
+  std::vector<std::uint32_t> data_shares_without(const std::vector<WorkerId>& live) const;
   /// Whether each of the live workers gets samples in a round.
   std::vector<bool> drawn(Iteration round, const std::vector<WorkerId>& live,
                           const std::vector<std::uint32_t>& without) const;

@@ -27,8 +27,8 @@ LeaseBook::Limits limits_of(const Job& job) {
   limits.by_rounds = job.consistency->by_rounds();
   limits.round_size = job.consistency->round_size();
   limits.equal_pushes = has_local_steps(plan);
-  if (job.split) limits.parts = job.split->begins;
-  limits.part_workers = job.stages->count();
+  if (job.split) limits.data_shares = job.split->begins;
+  limits.workers_per_share = job.stages->count();
   limits.participation = plan.participation;
   limits.seed = plan.seed;
   return limits;

@@ -1,8 +1,8 @@
 #pragma once
 // SampleSupply: the samples that are not leased, and the counts of leased samples and iterations.
 //
-// The data have one part, or one part for each worker (DataSplit). A request names the parts of
-// which it may get samples; partial samples may be of any part.
+// The data are one share, or one share for each worker (DataSplit). A request names the shares from
+// which it may get samples; partial samples may be of any share.
 //
 // Returned samples are leased first, then fresh ones in the order of each epoch's permutation.
 // Partial samples are leased before all others, and with a limit of iterations they take no more of
@@ -34,8 +34,8 @@ class SampleSupply {
  public:
   struct Limits {
     std::int64_t data_size = 0;  // samples of an epoch
-    /// The first position of each part, then data_size; empty: there is one part.
-    std::vector<std::int64_t> parts;
+    /// The first position of each share, then data_size; empty: there is one share.
+    std::vector<std::int64_t> shares;
     std::int64_t total_samples = 0;      // to train over the whole run; 0: no limit
     std::uint64_t total_iterations = 0;  // of all workers together; 0: no limit
   };
@@ -57,7 +57,7 @@ class SampleSupply {
 
   struct State {
     std::deque<Portion> returned;
-    std::vector<std::int64_t> fresh;  // by part: samples leased for the first time, in all epochs
+    std::vector<std::int64_t> fresh;  // by share: samples leased for the first time, in all epochs
     std::uint64_t samples_leased = 0;
     std::uint64_t iterations_leased = 0;
     std::uint64_t next_lease = 1;
@@ -67,11 +67,11 @@ class SampleSupply {
   /// Continues with the samples that are left in a state.
   SampleSupply(Limits limits, State state);
 
-  /// Up to `count` consecutive samples of the first of these parts that has some; of partial ones,
+  /// Up to `count` consecutive samples of the first of these shares that has some; of partial ones,
   /// up to their batch if that is larger. Empty without samples, or if the next ones are not of the
   /// epoch `only`.
   Portion take(std::int64_t count, std::optional<Epoch> only = std::nullopt,
-               std::span<const std::uint32_t> parts = kFirstPart);
+               std::span<const std::uint32_t> shares = kFirstShare);
   /// Makes and counts the lease of a portion. Its batch is at least that of the portion.
   msg::Lease lease(Portion portion, const Terms& terms);
   /// Takes back positions [begin, end) of a lease; the buckets of the list have their gradients.
@@ -83,16 +83,16 @@ class SampleSupply {
   }
 
   bool has_any() const;
-  /// The same for these parts.
-  bool has_any(std::span<const std::uint32_t> parts) const;
-  std::uint32_t parts() const { return static_cast<std::uint32_t>(data_.fresh.size()); }
+  /// The same for these shares.
+  bool has_any(std::span<const std::uint32_t> shares) const;
+  std::uint32_t shares() const { return static_cast<std::uint32_t>(data_.fresh.size()); }
   /// True if some buckets have the gradients of a returned sample.
   bool has_partial() const;
   /// Samples that were never leased; without a limit, those of one epoch.
   std::int64_t fresh_left() const;
   /// Samples that were leased for the first time.
   std::int64_t fresh() const;
-  /// The epoch of the next fresh sample; of several parts, the mean.
+  /// The epoch of the next fresh sample; of several shares, the mean.
   Epoch epoch() const { return Epoch(fresh() / limits_.data_size); }
   std::uint64_t samples_leased() const { return data_.samples_leased; }
   /// Iterations that may still be leased, if there is a limit.
@@ -106,13 +106,13 @@ class SampleSupply {
   const State& state() const { return data_; }
 
  private:
-  static constexpr std::uint32_t kFirstPart[] = {0};
+  static constexpr std::uint32_t kFirstShare[] = {0};
 
-  std::int64_t size_of(std::uint32_t part) const {
-    return limits_.parts[part + 1] - limits_.parts[part];
+  std::int64_t size_of(std::uint32_t share) const {
+    return limits_.shares[share + 1] - limits_.shares[share];
   }
-  std::int64_t fresh_left(std::uint32_t part) const;
-  bool may_take(const Portion& portion, std::span<const std::uint32_t> parts) const;
+  std::int64_t fresh_left(std::uint32_t share) const;
+  bool may_take(const Portion& portion, std::span<const std::uint32_t> shares) const;
 
   Limits limits_;
   State data_;

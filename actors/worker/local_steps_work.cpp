@@ -77,10 +77,10 @@ void LocalStepsWork::run(int part) {
 double LocalStepsWork::progress_at(std::int64_t position) const {
   const auto size = static_cast<double>(job_->data.train->size());
   auto samples = static_cast<double>(position);
-  if (job_->split) {  // the share of the part
-    const std::uint32_t part = job_->split->part_of(position);
-    samples = (samples - static_cast<double>(job_->split->begins[part])) * size /
-              static_cast<double>(job_->split->size_of(part));
+  if (job_->split) {  // relative to the worker's data share
+    const std::uint32_t share = job_->split->share_of(position);
+    samples = (samples - static_cast<double>(job_->split->begins[share])) * size /
+              static_cast<double>(job_->split->size_of(share));
   }
   return static_cast<double>(leased_.epoch.value()) * size + samples;
 }

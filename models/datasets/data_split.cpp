@@ -39,11 +39,11 @@ std::int64_t begin_of(std::int64_t piece, std::int64_t count, std::int64_t piece
   return count / pieces * piece + count % pieces * piece / pieces;
 }
 
-DataSplit joined(const std::vector<Samples>& parts) {
+DataSplit joined(const std::vector<Samples>& shares) {
   DataSplit split;
-  for (const Samples& part : parts) {
+  for (const Samples& share : shares) {
     split.begins.push_back(static_cast<std::int64_t>(split.samples.size()));
-    split.samples.insert(split.samples.end(), part.begin(), part.end());
+    split.samples.insert(split.samples.end(), share.begin(), share.end());
   }
   split.begins.push_back(static_cast<std::int64_t>(split.samples.size()));
   return split;
@@ -51,11 +51,11 @@ DataSplit joined(const std::vector<Samples>& parts) {
 
 std::vector<Samples> split_evenly(const Dataset& data, std::int64_t count, std::uint64_t seed) {
   const Samples all = shuffled(data.size(), seed);
-  std::vector<Samples> parts;
-  for (std::int64_t part = 0; part < count; ++part)
-    parts.emplace_back(all.begin() + begin_of(part, data.size(), count),
-                       all.begin() + begin_of(part + 1, data.size(), count));
-  return parts;
+  std::vector<Samples> shares;
+  for (std::int64_t share = 0; share < count; ++share)
+    shares.emplace_back(all.begin() + begin_of(share, data.size(), count),
+                        all.begin() + begin_of(share + 1, data.size(), count));
+  return shares;
 }
 
 /// A draw of the gamma distribution with this shape and scale 1. Source: Marsaglia and Tsang, "A
@@ -71,15 +71,15 @@ double gamma(double shape, Rng& rng) {
 }
 
 /// One draw of a symmetric Dirichlet distribution.
-std::vector<double> dirichlet_shares(double alpha, std::int64_t count, Rng& rng) {
-  std::vector<double> shares(static_cast<std::size_t>(count));
-  for (double& share : shares) share = gamma(alpha, rng);
-  // With a tiny alpha all draws may round to 0. The limit is one part that gets all.
-  if (std::ranges::all_of(shares, [](double share) { return share == 0; }))
-    shares[rng.below(shares.size())] = 1;
-  const double sum = std::accumulate(shares.begin(), shares.end(), 0.0);
-  for (double& share : shares) share /= sum;
-  return shares;
+std::vector<double> dirichlet_fractions(double alpha, std::int64_t count, Rng& rng) {
+  std::vector<double> fractions(static_cast<std::size_t>(count));
+  for (double& fraction : fractions) fraction = gamma(alpha, rng);
+  // With a tiny alpha all draws may round to 0. The limit is one share that gets all.
+  if (std::ranges::all_of(fractions, [](double fraction) { return fraction == 0; }))
+    fractions[rng.below(fractions.size())] = 1;
+  const double sum = std::accumulate(fractions.begin(), fractions.end(), 0.0);
+  for (double& fraction : fractions) fraction /= sum;
+  return fractions;
 }
 
 std::vector<Samples> split_by_classes(const Dataset& data, double alpha, std::int64_t count,
@@ -89,24 +89,24 @@ std::vector<Samples> split_by_classes(const Dataset& data, double alpha, std::in
   for (const std::int64_t sample : shuffled(data.size(), seed))
     classes[static_cast<std::size_t>(labels[static_cast<std::size_t>(sample)])].push_back(sample);
   Rng rng = stream_of(seed, 1);
-  std::vector<Samples> parts(static_cast<std::size_t>(count));
+  std::vector<Samples> shares(static_cast<std::size_t>(count));
   for (const Samples& one : classes) {
-    const auto shares = dirichlet_shares(alpha, count, rng);
-    double share = 0;
+    const auto fractions = dirichlet_fractions(alpha, count, rng);
+    double fraction = 0;  // of the shares so far
     std::size_t begin = 0;
-    for (std::size_t part = 0; part < parts.size(); ++part) {
-      share += shares[part];
+    for (std::size_t share = 0; share < shares.size(); ++share) {
+      fraction += fractions[share];
       const auto size = static_cast<double>(one.size());
-      const std::size_t end = part + 1 == parts.size()
+      const std::size_t end = share + 1 == shares.size()
                                   ? one.size()
-                                  : static_cast<std::size_t>(std::min(size, share * size));
+                                  : static_cast<std::size_t>(std::min(size, fraction * size));
       const auto from = one.begin() + static_cast<std::ptrdiff_t>(begin);
       const auto to = one.begin() + static_cast<std::ptrdiff_t>(std::max(begin, end));
-      parts[part].insert(parts[part].end(), from, to);
+      shares[share].insert(shares[share].end(), from, to);
       begin = std::max(begin, end);
     }
   }
-  return parts;
+  return shares;
 }
 
 std::vector<Samples> split_by_labels(const Dataset& data, std::int64_t each, std::int64_t count,
@@ -116,28 +116,28 @@ std::vector<Samples> split_by_labels(const Dataset& data, std::int64_t each, std
   std::ranges::stable_sort(
       all, {}, [&](std::int64_t sample) { return labels[static_cast<std::size_t>(sample)]; });
   const Samples pieces = permutation(each * count, stream_of(seed, 1));
-  std::vector<Samples> parts(static_cast<std::size_t>(count));
+  std::vector<Samples> shares(static_cast<std::size_t>(count));
   for (std::size_t i = 0; i < pieces.size(); ++i) {
-    Samples& part = parts[i % parts.size()];
+    Samples& share = shares[i % shares.size()];
     const auto total = static_cast<std::int64_t>(pieces.size());
-    part.insert(part.end(), all.begin() + begin_of(pieces[i], data.size(), total),
-                all.begin() + begin_of(pieces[i] + 1, data.size(), total));
+    share.insert(share.end(), all.begin() + begin_of(pieces[i], data.size(), total),
+                 all.begin() + begin_of(pieces[i] + 1, data.size(), total));
   }
-  return parts;
+  return shares;
 }
 
 }  // namespace
 
-std::uint32_t DataSplit::part_of(std::int64_t position) const {
+std::uint32_t DataSplit::share_of(std::int64_t position) const {
   return static_cast<std::uint32_t>(std::ranges::upper_bound(begins, position) - begins.begin() -
                                     1);
 }
 
-Status check_split(const Dataset& data, const plan::SplitData& split, std::uint32_t parts) {
+Status check_split(const Dataset& data, const plan::SplitData& split, std::uint32_t shares) {
   const auto* pieces = std::get_if<plan::LabelSplit>(&split);
   const std::int64_t each = pieces ? pieces->labels : 1;
-  if (each > data.size() / parts)
-    return Error{concat("split_data: ", parts, " parts of at least ", each,
+  if (each > data.size() / shares)
+    return Error{concat("split_data: ", shares, " shares of at least ", each,
                         each == 1 ? " sample" : " samples", " need more than the ", data.size(),
                         " samples of the data; give ", pieces ? "fewer pieces, or " : "",
                         "fewer workers")};
@@ -149,17 +149,17 @@ Status check_split(const Dataset& data, const plan::SplitData& split, std::uint3
 }
 
 Expected<DataSplit> split_data(const Dataset& data, const plan::SplitData& split,
-                               std::uint32_t parts, std::uint64_t seed) {
-  LW_CHECK(bool(check_split(data, split, parts)), parts);
+                               std::uint32_t shares, std::uint64_t seed) {
+  LW_CHECK(bool(check_split(data, split, shares)), shares);
   std::vector<Samples> samples;
-  if (const auto* shares = std::get_if<plan::DirichletSplit>(&split))
-    samples = split_by_classes(data, shares->alpha, parts, seed);
+  if (const auto* dirichlet = std::get_if<plan::DirichletSplit>(&split))
+    samples = split_by_classes(data, dirichlet->alpha, shares, seed);
   else if (const auto* pieces = std::get_if<plan::LabelSplit>(&split))
-    samples = split_by_labels(data, pieces->labels, parts, seed);
+    samples = split_by_labels(data, pieces->labels, shares, seed);
   else
-    samples = split_evenly(data, parts, seed);
+    samples = split_evenly(data, shares, seed);
   if (const auto none = std::ranges::find_if(samples, &Samples::empty); none != samples.end())
-    return Error{concat("split_data: part ", none - samples.begin(), " of ", parts,
+    return Error{concat("split_data: share ", none - samples.begin(), " of ", shares,
                         " has no samples; give a larger alpha, fewer workers, or another --seed")};
   return joined(samples);
 }

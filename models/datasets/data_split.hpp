@@ -16,21 +16,21 @@
 namespace leeway {
 
 struct DataSplit {
-  std::vector<std::int64_t> samples;  // all of the data set, part by part
-  std::vector<std::int64_t> begins;   // of each part, then samples.size()
+  std::vector<std::int64_t> samples;  // all of the data set, share by share
+  std::vector<std::int64_t> begins;   // of each share, then samples.size()
 
-  std::uint32_t parts() const { return static_cast<std::uint32_t>(begins.size() - 1); }
-  std::int64_t size_of(std::uint32_t part) const { return begins[part + 1] - begins[part]; }
-  /// The part with this position.
-  std::uint32_t part_of(std::int64_t position) const;
+  std::uint32_t shares() const { return static_cast<std::uint32_t>(begins.size() - 1); }
+  std::int64_t size_of(std::uint32_t share) const { return begins[share + 1] - begins[share]; }
+  /// The share with this position.
+  std::uint32_t share_of(std::int64_t position) const;
 };
 
 /// Whether the samples have what the split needs: enough of them, and labels.
-Status check_split(const Dataset& data, const plan::SplitData& split, std::uint32_t parts);
+Status check_split(const Dataset& data, const plan::SplitData& split, std::uint32_t shares);
 
-/// Divides the samples into `parts`. Requires check_split(), contents, and that the split is not
-/// shared. The error names a part without samples.
+/// Divides the samples into this number of shares. Requires check_split(), contents, and a split
+/// other than SharedData. The error names a share without samples.
 Expected<DataSplit> split_data(const Dataset& data, const plan::SplitData& split,
-                               std::uint32_t parts, std::uint64_t seed);
+                               std::uint32_t shares, std::uint64_t seed);
 
 }  // namespace leeway

@@ -52,13 +52,13 @@ void insert_resumed(const Job& job, SampleSet& samples) {
   std::sort(returned.begin(), returned.end(), [](const auto& one, const auto& other) {
     return std::pair(one.epoch, one.begin) < std::pair(other.epoch, other.begin);
   });
-  // Trained of a part: all fresh samples but the returned ones.
-  const auto insert_part = [&](std::int64_t part_begin, std::int64_t part_size,
-                               std::int64_t fresh) {
-    for (std::int64_t first = 0; first < fresh; first += part_size) {
-      const Epoch epoch(first / part_size);
-      const std::int64_t end = part_begin + std::min(part_size, fresh - first);
-      std::int64_t begin = part_begin;
+  // Trained of a data share: all fresh samples but the returned ones.
+  const auto insert_share = [&](std::int64_t share_begin, std::int64_t share_size,
+                                std::int64_t fresh) {
+    for (std::int64_t first = 0; first < fresh; first += share_size) {
+      const Epoch epoch(first / share_size);
+      const std::int64_t end = share_begin + std::min(share_size, fresh - first);
+      std::int64_t begin = share_begin;
       for (const auto& range : returned) {
         if (range.epoch != epoch || range.end <= begin || range.begin >= end) continue;
         if (begin < range.begin) samples.insert(epoch, begin, range.begin);
@@ -67,9 +67,9 @@ void insert_resumed(const Job& job, SampleSet& samples) {
       if (begin < end) samples.insert(epoch, begin, end);
     }
   };
-  if (supply.fresh_of_parts.empty()) return insert_part(0, size, supply.fresh);
-  for (std::uint32_t part = 0; part < supply.fresh_of_parts.size(); ++part)
-    insert_part(job.split->begins[part], job.split->size_of(part), supply.fresh_of_parts[part]);
+  if (supply.fresh_of_parts.empty()) return insert_share(0, size, supply.fresh);
+  for (std::uint32_t share = 0; share < supply.fresh_of_parts.size(); ++share)
+    insert_share(job.split->begins[share], job.split->size_of(share), supply.fresh_of_parts[share]);
 }
 
 std::vector<float> first_values(const Job& job, int parameter) {

@@ -149,7 +149,7 @@ class CrashTrial {
     plan.stragglers.clear();
     plan.prefetch = false;
     const std::uint32_t pipelines = between(rng_, 1, 5);
-    // The parts of the data belong to the pipelines.
+    // Each pipeline has its share of the data.
     if (plan.split_data == plan::SplitData{}) plan.workers = plan.pipeline.stages * pipelines;
     plan.shards = between(rng_, 1, 4);
     const plan::Consistency policies[] = {plan::Bsp{},       plan::Ssp{between(rng_, 0, 3)},

@@ -169,9 +169,9 @@ class LeaseBookDriver {
       LW_CHECK(leased == snapshot_->iterations, leased, snapshot_->iterations);
     }
     // Together with the trained samples, the supply has each sample once, epoch by epoch.
-    for (std::uint32_t part = 0; part < supply->parts(); ++part)
+    for (std::uint32_t share = 0; share < supply->shares(); ++share)
       while (!marks_.empty()) {
-        const auto taken = supply->take(limits_.data_size, std::nullopt, {&part, 1}).samples;
+        const auto taken = supply->take(limits_.data_size, std::nullopt, {&share, 1}).samples;
         if (taken.count() == 0 || taken.epoch > marks_.rbegin()->first) break;
         for (std::int64_t i = taken.begin; i < taken.end; ++i)
           LW_CHECK(trained[taken.epoch].insert(i).second, "leased though trained", taken.epoch, i);

@@ -32,11 +32,11 @@ LeaseBook::Limits any_limits(bool by_rounds) {
 void divide(LeaseBook::Limits& limits, std::uint32_t count) {
   limits.data_size += count;
   limits.total_samples = limits.data_size * *rc::gen::inRange<std::int64_t>(1, 4);
-  limits.parts = {0};
+  limits.data_shares = {0};
   for (std::uint32_t left = count; left > 0; --left) {
-    const std::int64_t most = limits.data_size - limits.parts.back() - left + 1;
+    const std::int64_t most = limits.data_size - limits.data_shares.back() - left + 1;
     const std::int64_t size = left == 1 ? most : *rc::gen::inRange<std::int64_t>(1, most + 1);
-    limits.parts.push_back(limits.parts.back() + size);
+    limits.data_shares.push_back(limits.data_shares.back() + size);
   }
 }
 
@@ -206,12 +206,12 @@ TEST_CASE("the largest limit of iterations is never reached") {
   CHECK(book.anything_to_lease());
 }
 
-TEST_CASE("a worker gets samples from its own part, and then from the parts of absent workers") {
+TEST_CASE("a worker gets samples from its own data share, and then from those of absent workers") {
   LeaseBook book({.data_size = 30,
                   .total_samples = 60,
                   .batch = 4,
                   .lease_size = 8,
-                  .parts = {0, 10, 20, 30}});
+                  .data_shares = {0, 10, 20, 30}});
   const auto all = workers(3), two = workers(2);
   const auto taken = [&](std::uint32_t worker, std::int64_t next, const auto& live) {
     const auto lease = book.grant(WorkerId(worker), Iteration(next), live);

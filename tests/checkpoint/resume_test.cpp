@@ -188,7 +188,7 @@ TEST_CASE("a checkpoint is refused by a delay policy whose running mean it lacks
                     Catch::Contains("resume with the policy that the run began with"));
 }
 
-TEST_CASE("a checkpoint is refused by workers with other parts of the data") {
+TEST_CASE("a checkpoint is refused by workers with other shares of the data") {
   const Disk disk;
   Plan plan = plan_with(plan::Asp{}, plan::Sgd{});
   plan.split_data = plan::IidSplit{};
@@ -200,7 +200,7 @@ TEST_CASE("a checkpoint is refused by workers with other parts of the data") {
   for (const Plan& other : {fewer, shared})
     CHECK_THROWS_WITH(
         run(other, disk, 10, number),
-        Catch::Contains("resume with the same, because each worker has its part of the data"));
+        Catch::Contains("resume with the same, because each worker has its share of the data"));
 }
 
 TEST_CASE("under bsp, local steps of sgd resume exactly") {

@@ -29,8 +29,9 @@ struct TrainedSamples {
     if (!job.resumed) return;
     const auto& supply = job.resumed->manifest.scheduler.supply;
     if (!job.split) mark(0, supply.fresh, 1);
-    for (std::size_t part = 0; part < supply.fresh_of_parts.size(); ++part)
-      mark_part(job.split->begins[part], job.split->begins[part + 1], supply.fresh_of_parts[part]);
+    for (std::size_t share = 0; share < supply.fresh_of_parts.size(); ++share)
+      mark_share(job.split->begins[share], job.split->begins[share + 1],
+                 supply.fresh_of_parts[share]);
     for (const auto& range : supply.returned) {
       const std::int64_t first = range.epoch.value() * size;
       mark(first + range.begin, first + range.end, -1);
@@ -40,8 +41,8 @@ struct TrainedSamples {
     counts.resize(std::max(counts.size(), static_cast<std::size_t>(end)));
     for (std::int64_t i = begin; i < end; ++i) counts[static_cast<std::size_t>(i)] += by;
   }
-  /// The first `fresh` samples of a part, epoch by epoch.
-  void mark_part(std::int64_t begin, std::int64_t end, std::int64_t fresh) {
+  /// The first `fresh` samples of a data share, epoch by epoch.
+  void mark_share(std::int64_t begin, std::int64_t end, std::int64_t fresh) {
     for (std::int64_t epoch = 0; fresh > 0; ++epoch, fresh -= end - begin)
       mark(epoch * size + begin, epoch * size + std::min(end, begin + fresh), 1);
   }
