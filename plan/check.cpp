@@ -57,29 +57,29 @@ void check_data(Checks& checks, const plan::DataSource& data) {
                    "for a share of the samples");
 }
 
-/// The name of a schedule that ends with the last epoch; null for others.
-const char* name_of_ending(const plan::LrSchedule& schedule) {
-  const auto* cosine = std::get_if<plan::Cosine>(&schedule.kind);
+/// The name of an lr schedule that ends with the last epoch; null for others.
+const char* name_of_ending(const plan::LrSchedule& lr_schedule) {
+  const auto* cosine = std::get_if<plan::Cosine>(&lr_schedule.kind);
   if (cosine && cosine->period == 0) return "cosine";
-  if (std::holds_alternative<plan::LinearLr>(schedule.kind)) return "linear";
-  return std::holds_alternative<plan::OneCycle>(schedule.kind) ? "one_cycle" : nullptr;
+  if (std::holds_alternative<plan::LinearLr>(lr_schedule.kind)) return "linear";
+  return std::holds_alternative<plan::OneCycle>(lr_schedule.kind) ? "one_cycle" : nullptr;
 }
 
 void check_lr_schedule(Checks& checks, const Plan& plan) {
-  const plan::LrSchedule& schedule = plan.lr_schedule;
-  checks.require(schedule.warmup > 0 || schedule.warmup_start == 0,
+  const plan::LrSchedule& lr_schedule = plan.lr_schedule;
+  checks.require(lr_schedule.warmup > 0 || lr_schedule.warmup_start == 0,
                  "lr_schedule.warmup_start: there is no warm-up; give --warmup, or leave out "
                  "--warmup-start");
-  const auto* cosine = std::get_if<plan::Cosine>(&schedule.kind);
+  const auto* cosine = std::get_if<plan::Cosine>(&lr_schedule.kind);
   checks.require(!cosine || cosine->period > 0 || cosine->growth == 1,
                  "lr_schedule.cosine.growth: there is no restart; give a period, or leave out the "
                  "growth");
-  const char* const name = name_of_ending(schedule);
+  const char* const name = name_of_ending(lr_schedule);
   if (!name) return;
   checks.require(plan.stop.epochs > 0, "lr_schedule.", name,
                  ": ends with the last epoch, but the plan does not limit the epochs; give "
                  "--epochs, or --lr-schedule constant");
-  checks.require(schedule.warmup < plan.stop.epochs, "lr_schedule.warmup: ", schedule.warmup,
+  checks.require(lr_schedule.warmup < plan.stop.epochs, "lr_schedule.warmup: ", lr_schedule.warmup,
                  " epochs leave nothing of the run's ", plan.stop.epochs, " for the ", name,
                  "; give a shorter warm-up or more --epochs");
 }

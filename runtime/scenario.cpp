@@ -77,8 +77,8 @@ Scenario& Scenario::parameter_group(std::string names, double rate, double decay
   plan_.optimizer.groups.push_back({std::move(names), rate, decay});
   return *this;
 }
-Scenario& Scenario::lr_schedule(plan::LrSchedule schedule) {
-  plan_.lr_schedule = schedule;
+Scenario& Scenario::lr_schedule(plan::LrSchedule lr_schedule) {
+  plan_.lr_schedule = lr_schedule;
   return *this;
 }
 Scenario& Scenario::consistency(plan::Consistency policy) {

@@ -64,7 +64,7 @@ class Scenario {
   /// Factors of the learning rate and the weight decay of the parameters with these names, such as
   /// "0.*,*.bias". May be called several times; the first group that matches a parameter counts.
   Scenario& parameter_group(std::string names, double rate, double decay = 1);
-  Scenario& lr_schedule(plan::LrSchedule schedule);
+  Scenario& lr_schedule(plan::LrSchedule lr_schedule);
   Scenario& consistency(plan::Consistency policy);
   /// How shards apply pushes that were computed on older weights. Example:
   /// delay_policy(gap_aware()).

@@ -64,7 +64,7 @@ inline plan::Synthetic clusters(std::uint32_t classes, std::uint32_t features,
   return {samples, samples / 10, plan::Clusters{classes, features, 3}};
 }
 
-// ---- optimizers and schedules ----
+// ---- optimizers and lr schedules ----
 
 inline plan::Optimizer sgd(double learning_rate) {
   return {learning_rate, 0, plan::Sgd{}};
@@ -170,7 +170,7 @@ inline plan::LrSchedule one_cycle(double rise = 0.3, double start_divisor = 25,
                                   double end_divisor = 1e4) {
   return {0, plan::OneCycle{rise, start_divisor, end_divisor}};
 }
-/// Any schedule after a linear warm-up that starts at a share of the full rate.
+/// Any lr schedule after a linear warm-up that starts at a share of the full rate.
 inline plan::LrSchedule warm_up(double epochs, double start, plan::LrSchedule then) {
   then.warmup = epochs;
   then.warmup_start = start;

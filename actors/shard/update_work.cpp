@@ -315,7 +315,7 @@ UpdateWork::Pulled UpdateWork::take_pulled(std::size_t index) {
 
 void UpdateWork::apply(BlockState& state, const float* gradient, const Pulled& pulled) const {
   const plan::Optimizer& settings = job_->shard_settings;
-  const double rate =  // the outer optimizer of local steps has no schedule
+  const double rate =  // the outer optimizer of local steps has no lr schedule
       job_->local_optimizer ? settings.learning_rate
                             : job_->learning_rate(static_cast<double>(state.samples));
   count(state, weight_);

@@ -23,7 +23,7 @@ struct UpdateSize {
   double progress = 0;       // sum of the weights of all updates of these floats, this one included
   double decay = 1;          // factor of the weight decay
   double lag = 0;            // rounds between the pull of the gradient's weights and this update
-  double largest_rate = 0;   // the learning rate without its schedule
+  double largest_rate = 0;   // the learning rate without the lr schedule
   double gain = 1;           // factor of the gradient, for optimizers with a velocity
   // For optimizers that update parameters separately (see UpdateRange):
   std::string_view parameter;  // whose floats these are

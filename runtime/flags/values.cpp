@@ -179,8 +179,8 @@ std::string text_of(plan::Merge merge) {
   return merge == plan::Merge::mean ? "mean" : "radial_directional";
 }
 
-std::string text_of(const plan::LrSchedule& schedule) {
-  return plan::choices("lr_schedule")[schedule.kind.index()];
+std::string text_of(const plan::LrSchedule& lr_schedule) {
+  return plan::choices("lr_schedule")[lr_schedule.kind.index()];
 }
 
 std::string text_of(const plan::Augment& augment) {

@@ -23,7 +23,7 @@ std::string text_of(const plan::Consistency& policy);
 std::string policy_name(const plan::Consistency& policy);
 std::string text_of(plan::Balance balance);
 std::string text_of(plan::Merge merge);
-std::string text_of(const plan::LrSchedule& schedule);
+std::string text_of(const plan::LrSchedule& lr_schedule);
 std::string text_of(const plan::Augment& augment);
 std::string text_of(const plan::CheckpointsKind& every);
 /// "30s", "10min", "2h", "2ep", "500it" or "none".

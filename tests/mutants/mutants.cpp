@@ -25,7 +25,7 @@ namespace {
 /// The base plan of a search. A third of the runs drawn from `tiny` have pipelines, and all runs
 /// drawn from the others. Gradients of `encoded` are sent in 8 bits. `tied` is a transformer with
 /// tied weights in its first and last stage. Runs drawn from `crashing` write checkpoints, lose
-/// power and are resumed; they train with Adam and a schedule of learning rates. Runs drawn from
+/// power and are resumed; they train with Adam and an lr schedule. Runs drawn from
 /// `clustered`, and no others, are on node agents. Runs drawn from `replicated` lose replicas of
 /// shards, and those drawn from `losing` lose nodes with replicas.
 enum class Base { tiny, encoded, piped, tied, crashing, replicated, losing, clustered };
