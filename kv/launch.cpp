@@ -125,7 +125,7 @@ class Workers {
   /// Starts the processes, and waits until all have declared their keys. The error says which has
   /// not.
   Status start() {
-    if (const Status opened = desk_.open(mesh_options(links_), open_mesh); !opened)
+    if (const Status opened = registry_.open(mesh_options(links_), open_mesh); !opened)
       return opened.error();
     thread_ = std::thread([this] { serve(); });
     auto note_at = SteadyClock::now() + kNoteEvery;
@@ -158,7 +158,7 @@ class Workers {
   void end() {
     is_over_ = true;
     if (thread_.joinable()) thread_.join();
-    desk_.close();
+    registry_.close();
   }
 
  private:
@@ -203,7 +203,7 @@ class Workers {
   }
   void poll() {
     children_.poll();
-    desk_.poll({});
+    registry_.poll({});
   }
   /// The programs may evaluate or save what they have trained.
   void wait_for_ends() {
@@ -224,7 +224,7 @@ class Workers {
     Worker& worker = workers_[number];
     worker.pause.started();
     worker.failed = false;
-    const std::string host = reachable_at(desk_.mesh().address(), links_.nodes);
+    const std::string host = reachable_at(registry_.mesh().address(), links_.nodes);
     std::string listen = node_name(host, 0);
     {
       std::lock_guard lock(mutex_);
@@ -235,7 +235,7 @@ class Workers {
       return concat(variable, '=', value);
     };
     std::vector<std::string> environment = {
-        set(variable::kLauncher, node_name(host, desk_.mesh().port())),
+        set(variable::kLauncher, node_name(host, registry_.mesh().port())),
         set(variable::kWorker, number),
         set(variable::kWorkers, workers_.size()),
         set(variable::kListen, listen),
@@ -283,7 +283,7 @@ class Workers {
     if (!declare) return;
     const std::string why = take(*declare);
     if (why.empty()) return;
-    desk_.send(peer, 0, node::Refused{why});
+    registry_.send(peer, 0, node::Refused{why});
     std::lock_guard lock(mutex_);
     if (!is_complete() && !failure_) failure_ = Error{why};
     changed_.notify_all();
@@ -322,9 +322,10 @@ class Workers {
   Children children_{
       {print, [this](std::size_t number, int status) { has_ended(number, status); }}};
   /// The processes declare their stores here.
-  Process desk_{{[this](PeerId peer, std::uint64_t, node::Body& body) { received(peer, body); },
-                 [](PeerId) {}, [](PeerId) {}, [](PeerId, const std::string&) {},
-                 [](const std::string& text) { std::cerr << "leeway: " << text << std::endl; }}};
+  Process registry_{
+      {[this](PeerId peer, std::uint64_t, node::Body& body) { received(peer, body); },
+       [](PeerId) {}, [](PeerId) {}, [](PeerId, const std::string&) {},
+       [](const std::string& text) { std::cerr << "leeway: " << text << std::endl; }}};
   std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<Worker> workers_;

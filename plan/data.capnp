@@ -117,7 +117,7 @@ struct SplitData {
         $help("the smaller, the more the workers differ");
     }
     byLabel :group $name("LabelSplit")
-        $help("the samples in order of their labels, cut into pieces, some for each worker") {
+        $help("the samples in order of their labels, divided into pieces, some for each worker") {
       labels @3 :UInt32 = 2 $range(least = 1, most = 1048576) $help("pieces of a worker");
     }
   }

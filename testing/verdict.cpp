@@ -16,7 +16,7 @@ std::ostream& operator<<(std::ostream& out, const Measured& measured) {
   return out << measured.value_ << " (" << measured.what_ << ')';
 }
 
-Verdict Measured::judge(bool holds, const char* relation, double bound) const {
+Verdict Measured::check(bool holds, const char* relation, double bound) const {
   if (!failure_.empty()) return {false, failure_};
   return {holds, concat(what_, " is ", value_, holds ? ", which is " : ", which is not ", relation,
                         ' ', bound)};

@@ -60,16 +60,16 @@ class Measured {
   double value() const { return value_; }
   const std::string& what() const { return what_; }
 
-  friend Verdict operator<(const Measured& a, double b) { return a.judge(a.value_ < b, "<", b); }
-  friend Verdict operator<=(const Measured& a, double b) { return a.judge(a.value_ <= b, "<=", b); }
-  friend Verdict operator>(const Measured& a, double b) { return a.judge(a.value_ > b, ">", b); }
-  friend Verdict operator>=(const Measured& a, double b) { return a.judge(a.value_ >= b, ">=", b); }
-  friend Verdict operator==(const Measured& a, double b) { return a.judge(a.value_ == b, "==", b); }
-  friend Verdict operator!=(const Measured& a, double b) { return a.judge(a.value_ != b, "!=", b); }
+  friend Verdict operator<(const Measured& a, double b) { return a.check(a.value_ < b, "<", b); }
+  friend Verdict operator<=(const Measured& a, double b) { return a.check(a.value_ <= b, "<=", b); }
+  friend Verdict operator>(const Measured& a, double b) { return a.check(a.value_ > b, ">", b); }
+  friend Verdict operator>=(const Measured& a, double b) { return a.check(a.value_ >= b, ">=", b); }
+  friend Verdict operator==(const Measured& a, double b) { return a.check(a.value_ == b, "==", b); }
+  friend Verdict operator!=(const Measured& a, double b) { return a.check(a.value_ != b, "!=", b); }
   friend std::ostream& operator<<(std::ostream& out, const Measured& measured);
 
  private:
-  Verdict judge(bool holds, const char* relation, double bound) const;
+  Verdict check(bool holds, const char* relation, double bound) const;
 
   double value_;
   std::string what_;

@@ -27,7 +27,7 @@ struct RunDisk : SimulatedDisk {
 };
 
 /// A run from its begin or a checkpoint to its end or a crash.
-struct Life {
+struct Segment {
   Trial trial;
   bool crashed = false;
   RunTotals totals;
@@ -60,7 +60,7 @@ class CrashTrial {
 
   Trial run() {
     RunDisk whole_disk;
-    Life whole = live(plan_, whole_disk);
+    Segment whole = run_segment(plan_, whole_disk);
     if (!whole.trial.property.empty()) return std::move(whole.trial);
     RunDisk disk;
     Plan plan = plan_;
@@ -71,40 +71,42 @@ class CrashTrial {
       const std::uint64_t operation = disk.operations() + rng_.below(whole_disk.operations() + 1);
       const bool by_disk = !rng_.one_in(3);
       if (by_disk) disk.fail_at(operation);
-      const Life life = live(plan, disk, by_disk ? std::nullopt : std::optional(Instant() + at));
-      if (!life.crashed) return end(plan, whole, life);
+      const Segment segment =
+          run_segment(plan, disk, by_disk ? std::nullopt : std::optional(Instant() + at));
+      if (!segment.crashed) return end(plan, whole, segment);
       ++total_.crashes;
       disk.restart(rng_);
-      if (Status intact = check_disk(disk, life.written); !intact)
+      if (Status intact = check_disk(disk, segment.written); !intact)
         return fail("no checkpoint is lost or damaged by a power failure", intact.error().text);
       if (rng_.one_in(2)) plan = changed(plan);
     }
-    return end(plan, whole, live(plan, disk));
+    return end(plan, whole, run_segment(plan, disk));
   }
 
  private:
   /// Runs from the latest checkpoint of the disk, or from the begin, until the power fails at `at`
   /// or by the disk.
-  Life live(const Plan& plan, RunDisk& disk, std::optional<Instant> at = std::nullopt) {
+  Segment run_segment(const Plan& plan, RunDisk& disk, std::optional<Instant> at = std::nullopt) {
     const auto store = std::make_shared<const Store>(disk, kFolder);
-    Life life;
+    Segment segment;
     const auto job = make_(plan, options(plan, store));
     if (!job) {
-      life.trial = {.property = "the plan is valid", .report = job.error().text};
-      return life;
+      segment.trial = {.property = "the plan is valid", .report = job.error().text};
+      return segment;
     }
-    Simulation simulation(
-        *job, {}, {.on_event = [&](Address, Instant, const Event& event) { note(life, event); }});
+    Simulation simulation(*job, {}, {.on_event = [&](Address, Instant, const Event& event) {
+      note(segment, event);
+    }});
     if (at) simulation.host().at(*at, [] { throw PowerFailure(); });
     try {
-      life.trial = watch(simulation);
-      if (simulation.ended()) life.totals = simulation.totals();
+      segment.trial = watch(simulation);
+      if (simulation.ended()) segment.totals = simulation.totals();
     } catch (const PowerFailure&) {
-      life.crashed = true;
+      segment.crashed = true;
     }
-    life.end = simulation.host().now();
+    segment.end = simulation.host().now();
     total_.events += simulation.trace().steps();
-    return life;
+    return segment;
   }
 
   JobOptions options(const Plan& plan, const std::shared_ptr<const Store>& store) const {
@@ -114,16 +116,17 @@ class CrashTrial {
     const auto numbers = store->numbers();
     if (!numbers || numbers->empty()) return options;
     const auto job = make_(plan, {});
-    if (!job) return options;  // reported by live()
+    if (!job) return options;  // reported by run_segment()
     auto loaded = store->load(numbers->back(), *(*job)->model);
     LW_CHECK(loaded.has_value(), loaded ? std::string() : loaded.error().text);
     options.resumed = std::make_shared<checkpoint::Checkpoint>(std::move(*loaded));
     return options;
   }
 
-  static void note(Life& life, const Event& event) {
-    if (const auto* written = event.as<event::CheckpointWritten>()) life.written = written->number;
-    if (event.as<event::Evicted>()) life.same_workers = false;
+  static void note(Segment& segment, const Event& event) {
+    if (const auto* written = event.as<event::CheckpointWritten>())
+      segment.written = written->number;
+    if (event.as<event::Evicted>()) segment.same_workers = false;
   }
 
   /// The checkpoints after a power failure. A crash may have kept the oldest one from being
@@ -164,8 +167,8 @@ class CrashTrial {
     return plan;
   }
 
-  /// Judges the last life.
-  Trial end(const Plan& plan, const Life& whole, const Life& last) {
+  /// Checks the last segment.
+  Trial end(const Plan& plan, const Segment& whole, const Segment& last) {
     if (!last.trial.property.empty()) return fail(last.trial.property, last.trial.report);
     if (is_exact(plan) && whole.same_workers && last.same_workers &&
         !equal(whole.totals.weights, last.totals.weights))
