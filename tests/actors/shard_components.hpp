@@ -1,73 +1,17 @@
 #pragma once
-// Helpers for tests of a shard's components: a recording outbox and a recording sink.
-#include <deque>
+// Helpers for tests of a shard's components: a recording sink, pushes, and workers.
 #include <memory>
 #include <utility>
 #include <vector>
 
 #include "actors/shard/clock_table.hpp"
 #include "actors/shard/push_sink.hpp"
-#include "core/check.hpp"
-#include "messages/envelope.hpp"
+#include "tests/support/recording_outbox.hpp"
 #include "tests/support/tiny.hpp"
 
 namespace leeway::test {
 
 const WorkerId kA(0), kB(1), kC(2);
-
-/// Keeps messages, events and work; computes nothing.
-class RecordingOutbox final : public Outbox {
- public:
-  /// The messages of one kind to one actor that have been sent so far.
-  template <class T>
-  std::vector<T> sent(Address to) const {
-    std::vector<T> found;
-    for (const auto& [address, envelope] : sent_)
-      if (const auto* body = std::get_if<T>(&envelope.body); body && address == to)
-        found.push_back(*body);
-    return found;
-  }
-  /// The events of one type that have been emitted so far.
-  template <class T>
-  std::vector<T> events() const {
-    std::vector<T> found;
-    for (const Event& event : events_)
-      if (const auto* one = event.as<T>()) found.push_back(*one);
-    return found;
-  }
-  /// Computes the oldest work and returns it; null without any work.
-  std::shared_ptr<Work> compute_one() {
-    if (work_.empty()) return nullptr;
-    auto work = std::move(work_.front());
-    work_.pop_front();
-    for (int part = 0; part < work->parts(); ++part) work->run(part);
-    return work;
-  }
-
-  /// The delays of the timers that have been set so far.
-  const std::vector<Duration>& timers() const { return timers_; }
-  void advance(Duration time) { now_ = now_ + time; }
-
-  Instant now() const override { return now_; }
-  Rng& random() override { return rng_; }
-  void send(Address to, Message message) override {
-    auto envelope = decode(message);
-    LW_CHECK(bool(envelope), to);
-    sent_.emplace_back(to, std::move(*envelope));
-  }
-  void after(Duration delay, TimerToken) override { timers_.push_back(delay); }
-  void compute(std::shared_ptr<Work> work) override { work_.push_back(std::move(work)); }
-  void watch(Address) override {}
-  void emit(const Event& event) override { events_.push_back(event); }
-
- private:
-  std::vector<std::pair<Address, Envelope>> sent_;
-  std::vector<Event> events_;
-  std::deque<std::shared_ptr<Work>> work_;
-  std::vector<Duration> timers_;
-  Instant now_;
-  Rng rng_{1};
-};
 
 /// Names a push by its worker and its iteration.
 using PushName = std::pair<std::uint32_t, std::int64_t>;

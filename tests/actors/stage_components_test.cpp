@@ -16,8 +16,8 @@ namespace {
 
 using Catch::Matchers::Contains;
 
-/// Keeps all messages.
-class RecordingOutbox final : public Outbox {
+/// Keeps all messages, and fails if the stage calls anything else.
+class StageOutbox final : public Outbox {
  public:
   Instant now() const override { return {}; }
   Rng& random() override { return random_; }
@@ -213,7 +213,7 @@ TEST_CASE("a middle stage sends to both neighbours, in its session") {
   const auto job = pipeline_job();
   const StagePosition middle(job, WorkerId(4));
   StageSender sender(middle, {});
-  RecordingOutbox out;
+  StageOutbox out;
   sender.begin(Session(7));
   sender.send_mini_batch(Iteration(5), leased(6), out);
   sender.send_no_more(Iteration(6), out);
@@ -244,7 +244,7 @@ TEST_CASE("a middle stage sends to both neighbours, in its session") {
 TEST_CASE("the first stage sends no gradient, and the last no activation; both give up inwards") {
   const auto job = pipeline_job();
   const StagePosition first(job, WorkerId(3)), last(job, WorkerId(5));
-  RecordingOutbox out;
+  StageOutbox out;
   const StageSender of_first(first, {}), of_last(last, {});
   of_first.send_gradient({Iteration(1), 0, 0}, 2, {}, Clock(0), out);
   of_last.send_mini_batch(Iteration(1), leased(6), out);
@@ -305,7 +305,7 @@ TEST_CASE("weights are pulled once per version, and their wait counts as blocked
   const auto job = pipeline_job();
   ParameterClient parameters(job, WorkerId(4));
   WeightVersions weights(job, parameters);
-  RecordingOutbox out;
+  StageOutbox out;
   CHECK_FALSE(weights.newest());
   CHECK_FALSE(weights.find(0, at(1)));  // not pulled, so it does not block the stage
   weights.pull(0, Iteration(5), Clock(4), out);
@@ -340,7 +340,7 @@ TEST_CASE("discarded versions drop their open pulls") {
   const auto job = pipeline_job();
   ParameterClient parameters(job, WorkerId(4));
   WeightVersions weights(job, parameters);
-  RecordingOutbox out;
+  StageOutbox out;
   for (const int version : {0, 1}) weights.pull(version, Iteration(5 + version), Clock(4), out);
   weights.forget_below(1);
   CHECK_FALSE(parameters.asked(Iteration(5)));
@@ -415,7 +415,7 @@ TEST_CASE("waits add to the report by neighbour, and together") {
 
 TEST_CASE("the norm of a pipeline passes from the last stage to the first, and back") {
   const auto job = pipeline_job(2);
-  RecordingOutbox out;
+  StageOutbox out;
   const auto last_sent = [&] {
     REQUIRE_FALSE(out.sent.empty());
     const auto [to, envelope] = std::move(out.sent.back());

@@ -1,7 +1,9 @@
 #pragma once
-// RecordingOutbox: an Outbox that delivers and computes nothing. It keeps the messages, events and
-// work of a role until a test takes them.
+// RecordingOutbox: an Outbox that delivers nothing, and computes only what a test asks for. It
+// keeps the messages, events and work of a role until a test takes them. Its clock moves by
+// advance().
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
 #include <utility>
@@ -60,6 +62,15 @@ class RecordingOutbox : public Outbox {
     const auto found = sessions_.find(address_of(WorkerId(worker)));
     return found == sessions_.end() ? Session() : found->second;
   }
+  /// The messages of one kind to one actor. They stay to be taken.
+  template <class T>
+  std::vector<T> sent(Address to) const {
+    std::vector<T> found;
+    for (const auto& [address, envelope] : sent_)
+      if (const auto* body = std::get_if<T>(&envelope.body); body && address == to)
+        found.push_back(*body);
+    return found;
+  }
   bool has_sent_nothing() const { return sent_.empty(); }
   void forget() { sent_.clear(); }
 
@@ -83,13 +94,24 @@ class RecordingOutbox : public Outbox {
   }
   /// The work since it was last taken; it has not run.
   std::vector<std::shared_ptr<Work>> take_work() { return std::exchange(works_, {}); }
+  /// Computes the oldest work that was not taken and returns it; null without any.
+  std::shared_ptr<Work> compute_one() {
+    if (works_.empty()) return nullptr;
+    auto work = std::move(works_.front());
+    works_.erase(works_.begin());
+    for (int part = 0; part < work->parts(); ++part) work->run(part);
+    return work;
+  }
+  /// The delays of all timers that have been set.
+  const std::vector<Duration>& timers() const { return timers_; }
+  void advance(Duration time) { now_ = now_ + time; }
   /// How often the role has called watch() for the worker.
   std::size_t watched(std::uint32_t worker) const {
     return watched_.count(address_of(WorkerId(worker)));
   }
 
  private:
-  Instant now() const final { return {}; }
+  Instant now() const final { return now_; }
   Rng& random() final { return rng_; }
   void send(Address to, Message message) final {
     auto envelope = decode(message);
@@ -97,16 +119,18 @@ class RecordingOutbox : public Outbox {
     if (std::holds_alternative<msg::Start>(envelope->body)) sessions_[to] = envelope->session;
     sent_.emplace_back(to, std::move(*envelope));
   }
-  void after(Duration, TimerToken) final {}
+  void after(Duration delay, TimerToken) final { timers_.push_back(delay); }
   void compute(std::shared_ptr<Work> work) final { works_.push_back(std::move(work)); }
   void watch(Address actor) final { watched_.insert(actor); }
   void emit(const Event& event) final { events_.push_back(event); }
 
   Rng rng_{1};
+  Instant now_;
   std::vector<std::pair<Address, Envelope>> sent_;
   std::map<Address, Session> sessions_;
   std::vector<Event> events_;
   std::vector<std::shared_ptr<Work>> works_;
+  std::vector<Duration> timers_;
   std::multiset<Address> watched_;
 };
 
