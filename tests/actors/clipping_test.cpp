@@ -152,8 +152,7 @@ TEST_CASE("a parameter group trains with its factor of the learning rate, and 0 
                             : parameter.name.ends_with(".bias") ? 0.5
                                                                 : 1;
       const auto begin = first + static_cast<std::size_t>(slice.offset);
-      for (std::size_t i = begin;
-           i < begin + static_cast<std::size_t>(slice.rows * parameter.spec.shape.row_count()); ++i)
+      for (std::size_t i = begin; i < begin + static_cast<std::size_t>(slice.floats); ++i)
         CHECK(std::abs(grouped[i] - factor * step[i]) < 1e-6);
     }
     first += static_cast<std::size_t>(block.floats);

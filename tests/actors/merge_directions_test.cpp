@@ -58,14 +58,8 @@ std::vector<double> expected_mean(const std::vector<std::vector<double>>& direct
   return sum(directions, weights);
 }
 
-std::int64_t slice_floats(const Model& model, const BlockSlice& slice) {
-  const auto parameter = static_cast<std::size_t>(slice.parameter);
-  return slice.rows * model.parameters()[parameter].spec.shape.row_count();
-}
-
 /// Directions of the block, some of them zero in each tensor that `zero` selects.
-std::vector<Direction> directions_of(const Model& model, const Block& block,
-                                     const std::vector<double>& weights,
+std::vector<Direction> directions_of(const Block& block, const std::vector<double>& weights,
                                      const std::function<bool(std::size_t, int)>& zero) {
   std::vector<Direction> directions;
   for (std::size_t d = 0; d < weights.size(); ++d) {
@@ -75,7 +69,7 @@ std::vector<Direction> directions_of(const Model& model, const Block& block,
       values.mutable_floats()[i] = static_cast<float>(rng.uniform() - 0.5);
     for (const BlockSlice& slice : block.slices)
       if (zero(d, slice.parameter))
-        std::fill_n(values.mutable_floats() + slice.offset, slice_floats(model, slice), 0.0f);
+        std::fill_n(values.mutable_floats() + slice.offset, slice.floats, 0.0f);
     directions.push_back({std::move(values), weights[d]});
   }
   return directions;
@@ -85,13 +79,13 @@ void check_merge(const Model& model, const Layout& layout, const std::vector<dou
                  const std::function<bool(std::size_t, int)>& zero) {
   const auto on = *make_executor(Device{});
   for (const Block& block : layout.blocks()) {
-    const auto directions = directions_of(model, block, weights, zero);
+    const auto directions = directions_of(block, weights, zero);
     const Blob merged = merge_directions(*on, model, block, directions);
     const std::string_view kind = model.layer(block.layer).kind();
     const bool mean = block.average > 0 || kind == "embedding" || kind == "positions";
     for (const BlockSlice& slice : block.slices) {
       const auto begin = static_cast<std::size_t>(slice.offset);
-      const auto count = static_cast<std::size_t>(slice_floats(model, slice));
+      const auto count = static_cast<std::size_t>(slice.floats);
       std::vector<std::vector<double>> values;
       for (const Direction& one : directions) values.push_back(numbers(one.values, begin, count));
       const auto expected = mean ? expected_mean(values, weights) : expected_merge(values, weights);

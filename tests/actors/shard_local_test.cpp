@@ -92,10 +92,8 @@ TEST_CASE("radial-directional merge keeps the mean length of the pseudo-gradient
     const Blob pushed[] = {gradient_of(scene.job(), id, whole, 0),
                            gradient_of(scene.job(), id, brief, 0)};
     for (const BlockSlice& slice : block.slices) {
-      const auto& shape =
-          scene.job().model->parameters()[static_cast<std::size_t>(slice.parameter)].spec.shape;
       const auto begin = static_cast<std::size_t>(slice.offset);
-      const auto end = begin + static_cast<std::size_t>(slice.rows * shape.row_count());
+      const auto end = begin + static_cast<std::size_t>(slice.floats);
       const auto at = [&](int worker, std::size_t i) {
         return static_cast<double>(pushed[worker].as_floats()[i]);
       };

@@ -26,12 +26,9 @@ inline Blob gradient_of(const Job& job, BlockId id, WorkerId worker, std::int64_
                 1'000'000 * static_cast<std::uint64_t>(iteration)));
   Blob gradient = Blob::floats(block.floats);
   std::fill_n(gradient.mutable_floats(), block.floats, 0.0f);
-  for (const auto& slice : block.slices) {
-    const Shape& shape =
-        job.model->parameters()[static_cast<std::size_t>(slice.parameter)].spec.shape;
-    for (std::int64_t i = 0; i < slice.rows * shape.row_count(); ++i)
+  for (const auto& slice : block.slices)
+    for (std::int64_t i = 0; i < slice.floats; ++i)
       gradient.mutable_floats()[slice.offset + i] = static_cast<float>(rng.uniform() - 0.5);
-  }
   return gradient;
 }
 

@@ -66,16 +66,13 @@ struct SmallCheckpoint {
 /// Throws unless the loaded parameters are those that were written.
 inline void require_same(const SmallCheckpoint& written,
                          const std::vector<checkpoint::ParameterState>& loaded) {
-  const auto& parameters = written.model->parameters();
-  LW_CHECK(loaded.size() == parameters.size());
+  LW_CHECK(loaded.size() == written.model->parameters().size());
   for (const auto& stored : written.blocks)
     for (const auto& slice : stored.block->slices) {
       const auto& state = loaded[static_cast<std::size_t>(slice.parameter)];
-      const auto row = parameters[static_cast<std::size_t>(slice.parameter)].spec.shape.row_count();
       const auto same = [&](const Blob& block, const checkpoint::Values& whole) {
-        return std::memcmp(block.as_floats() + slice.offset,
-                           whole.as_floats() + slice.first_row * row,
-                           static_cast<std::size_t>(slice.rows * row) * sizeof(float)) == 0;
+        return std::memcmp(block.as_floats() + slice.offset, whole.as_floats() + slice.first,
+                           static_cast<std::size_t>(slice.floats) * sizeof(float)) == 0;
       };
       LW_CHECK(same(stored.weights, state.weights), slice.parameter);
       LW_CHECK(state.slots.size() == stored.slots.size());

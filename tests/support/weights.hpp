@@ -25,9 +25,8 @@ inline std::vector<float> weights_of(const Job& job, const std::vector<Blob>& bl
   for (const auto& block : job.layout->blocks())
     for (const auto& slice : block.slices) {
       const auto tensor = static_cast<std::size_t>(slice.parameter);
-      const std::int64_t row = job.model->parameters()[tensor].spec.shape.row_count();
-      std::copy_n(blocks[block.id.value()].as_floats() + slice.offset, slice.rows * row,
-                  tensors[tensor].begin() + slice.first_row * row);
+      std::copy_n(blocks[block.id.value()].as_floats() + slice.offset, slice.floats,
+                  tensors[tensor].begin() + slice.first);
     }
   std::vector<float> all;
   for (const auto& tensor : tensors) all.insert(all.end(), tensor.begin(), tensor.end());
