@@ -3,7 +3,6 @@
 #include <cmath>
 
 #include "core/check.hpp"
-
 #include "policies/optimizer/adagrad.hpp"
 #include "policies/optimizer/adam.hpp"
 #include "policies/optimizer/adamw.hpp"

@@ -1,11 +1,11 @@
 #include "runtime/tools/calibrate.hpp"
-#include "models/datasets/load.hpp"
 
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <fstream>
 
 #include "leeway.hpp"
+#include "models/datasets/load.hpp"
 #include "runtime/tools/calibration_age.hpp"
 
 namespace leeway {

@@ -1,10 +1,9 @@
 #pragma once
 // CoordinatedProgram: a Coordinator whose nodes are written by tests, message by message.
-#include "actors/cluster/coordinator.hpp"
-
 #include <catch2/catch.hpp>
 #include <map>
 
+#include "actors/cluster/coordinator.hpp"
 #include "core/text.hpp"
 #include "tests/support/tiny.hpp"
 
