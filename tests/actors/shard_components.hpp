@@ -1,5 +1,6 @@
 #pragma once
 // Helpers for tests of a shard's components: a recording sink, pushes, and workers.
+#include <algorithm>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -48,6 +49,14 @@ inline Contribution push_of(WorkerId worker, std::int64_t iteration, std::uint32
                     .shard_bucket = bucket};
   if (!empty) push.blocks.resize(1);
   return push;
+}
+
+/// The gradient of a block on its first weights: all elements are 1.
+inline msg::BlockData gradient_of_ones(const Job& job, BlockId id) {
+  const std::int64_t floats = job.layout->block(id).floats;
+  Blob data = Blob::floats(floats);
+  std::fill_n(data.mutable_floats(), floats, 1.0f);
+  return {id, Version(), DType::f32, Shape{floats}, std::move(data)};
 }
 
 /// One shard with three buckets.

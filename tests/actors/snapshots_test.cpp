@@ -27,7 +27,7 @@ struct SnapshotScene {
       push.samples = 2;
       push.blocks.clear();
       for (const BlockId id : job->layout->buckets(ShardId(0))[bucket].blocks)
-        push.blocks.push_back(gradient(id));
+        push.blocks.push_back(gradient_of_ones(*job, id));
       clocks.accept(worker, push.iteration, bucket, buckets.size());
       acknowledgements.expect(push);
       std::vector<Contribution> update;
@@ -36,12 +36,6 @@ struct SnapshotScene {
     }
     REQUIRE(clocks.advance_if_whole(worker));
     snapshots.collect_complete(out);
-  }
-  msg::BlockData gradient(BlockId id) const {
-    const Block& block = job->layout->block(id);
-    Blob data = Blob::floats(block.floats);
-    std::fill_n(data.mutable_floats(), block.floats, 1.0f);
-    return {id, Version(), DType::f32, Shape{block.floats}, std::move(data)};
   }
   void compute_all() {
     while (const auto work = out.compute_one()) buckets.run(buckets.finish(*work).bucket, out);
