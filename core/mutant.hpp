@@ -91,6 +91,7 @@ enum class Mutant : std::uint8_t {
   cut_off_not_resumed,        // workers that an outage has ended do not begin again
   offer_forgotten,            // a node that waits for a worker is not answered
   lost_node_not_called,       // a lost node that runs again does not take part again
+  second_job_taken,           // a node that hosts a job takes another one
   count_,
 };
 

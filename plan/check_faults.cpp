@@ -23,6 +23,7 @@ struct NeedsSimulation {
   bool operator()(const plan::Partition&) const { return true; }
   bool operator()(const plan::SlowLink&) const { return true; }
   bool operator()(const plan::ClockStops&) const { return true; }
+  bool operator()(const plan::Competes&) const { return true; }
 };
 
 /// Number of node agents of a simulated cluster; 0: there is none.
@@ -41,13 +42,18 @@ struct FaultCheck {
     checks.require(agents > 0, name, field,
                    ": only a simulated cluster has nodes; give it some, as "
                    "in --world agents=3");
-    const bool joins = std::holds_alternative<plan::Joins>(fault.kind) && node == fault.actor;
-    if (joins)
+    if (is_new_process() && node == fault.actor)
       checks.require(node.index > agents && node.index < limits::kMaxNodes, name, field, ": ", node,
-                     " cannot join; give node", agents + 1, " or a higher number");
+                     " cannot be a new process; give node", agents + 1, " to node",
+                     limits::kMaxNodes - 1);
     else
       checks.require(node.index <= agents || starts_later(node), name, field, ": there is no ",
                      node, "; give node0 for the program, or node1 to node", agents);
+  }
+  /// Whether the fault starts a process.
+  bool is_new_process() const {
+    return std::holds_alternative<plan::Joins>(fault.kind) ||
+           std::holds_alternative<plan::Competes>(fault.kind);
   }
   bool starts_later(Address node) const {
     return std::any_of(plan.faults.begin(), plan.faults.end(), [&](const plan::Fault& other) {
@@ -119,12 +125,14 @@ struct FaultCheck {
     require_iteration("killed");
   }
   void operator()(const plan::Crash& in) const {
-    if (agents_of(plan) > 0 && !is_of_replica()) require_worker_or_agent("crash");
     const RoleKind kind = fault.actor.kind;
-    checks.require(
-        kind == RoleKind::worker || kind == RoleKind::node || is_of_replica() || in.back == 0, name,
-        ".crash.back: ", fault.actor,
-        " cannot be restarted; give back = 0, a worker, or shards with --replicas 2");
+    if (agents_of(plan) > 0 && !is_of_replica() && kind != RoleKind::node)
+      require_worker_or_agent("crash");
+    const bool is_program = kind == RoleKind::node && fault.actor.index == 0;
+    checks.require(kind == RoleKind::worker || (kind == RoleKind::node && !is_program) ||
+                       is_of_replica() || in.back == 0,
+                   name, ".crash.back: ", fault.actor,
+                   " cannot be restarted; give back = 0, a worker, or shards with --replicas 2");
   }
   void operator()(const plan::Joins&) const {
     require_worker_or_agent("joins");
@@ -167,6 +175,13 @@ struct FaultCheck {
   void operator()(const plan::Slow&) const { refuse_in_cluster("slow"); }
   void operator()(const plan::SlowLink&) const { require_node("slow_link"); }
   void operator()(const plan::ClockStops&) const { refuse_in_cluster("clock_stops"); }
+  void operator()(const plan::Competes&) const {
+    checks.require(fault.actor.kind == RoleKind::node, name, ".competes: ", fault.actor,
+                   " is no program; give the number of a new node, such as node5");
+    checks.require(std::holds_alternative<double>(fault.at), name,
+                   ".competes: another program has no iterations; give at.seconds, as in "
+                   "--fault 'node5:competes(2s)@3s'");
+  }
 };
 
 void check_fault(Checks& checks, const Plan& plan, const plan::Fault& fault,
@@ -249,10 +264,13 @@ void check_faults(Checks& checks, const Plan& plan) {
   std::size_t workers = 0;  // that join
   for (std::size_t i = 0; i < plan.faults.size(); ++i) {
     check_fault(checks, plan, plan.faults[i], concat("faults[", i, "]"));
-    if (!std::holds_alternative<plan::Joins>(plan.faults[i].kind)) continue;
+    const plan::FaultKind& kind = plan.faults[i].kind;
+    const bool competes = std::holds_alternative<plan::Competes>(kind);
+    if (!std::holds_alternative<plan::Joins>(kind) && !competes) continue;
     workers += plan.faults[i].actor.kind == RoleKind::worker ? 1 : 0;
     checks.require(joiners.insert(plan.faults[i].actor).second, "faults[", i,
-                   "].joins: ", plan.faults[i].actor, " joins twice; give it once");
+                   competes ? "].competes: " : "].joins: ", plan.faults[i].actor,
+                   " begins twice; give each its own number");
   }
   checks.require(workers < plan.workers, "faults: all ", plan.workers,
                  " workers join late; let at least one start with the run");

@@ -118,6 +118,8 @@ struct Fault {
     slowLink @14 :SlowLink $help("the link of its node is slower");
     clockStops @15 :Lasting $name("ClockStops") $help("the clock of its node stops");
     leaves @16 :Void $help("finishes its iteration and leaves the run");
+    competes @17 :Lasting $name("Competes")
+      $help("another program calls the nodes of a simulated cluster, and gives up after a while");
   }
   struct Crash {
     back @0 :Float64 $range(Range.restart) $help("seconds until it is restarted; 0: never");

@@ -56,6 +56,9 @@ struct World {
     $help("node agents of a simulated cluster, on which the actors run; 0: nodes without "
         "processes");
   place @17 :Text $help("node of each actor in that cluster, as for --place");
+  atLeast @22 :UInt32 $range(least = 0, most = 64)
+    $help("number of these agents with which the job may start; 0: all");
+  faultsFrom @23 :FaultsFrom $help("from when the times of faults in that cluster count");
 
   # Set by a calibration. A simulation compares them with this machine and its own plan.
   measuredOn @18 :Text $help("the processor that leeway calibrate measured");
@@ -63,6 +66,10 @@ struct World {
   measuredPeak @20 :Float64 $range(Range.notNegative) $help("GFLOP/s that one core reached in registers");
   measuredModel @21 :Text $help("digest of the model, batch and precision");
 
+  enum FaultsFrom {
+    start @0 $help("the actors begin");
+    call @1 $help("the program calls the agents; a fault can keep the job from starting");
+  }
   enum Nodes {
     each @0 $help("each worker and each shard has a node; scheduler and monitor share one");
     one @1 $help("all actors share one node, as in one process");

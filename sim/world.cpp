@@ -70,6 +70,18 @@ Reader rate(double plan::World::*field, bool may_be_zero) {
   };
 }
 
+Reader count(std::uint32_t plan::World::*field, double least, double most) {
+  return [=](std::string_view text, plan::World& world) {
+    const Quantity quantity = quantity_of(text);
+    if (!quantity.valid || !quantity.unit.empty() ||
+        std::floor(quantity.number) != quantity.number || quantity.number < least ||
+        quantity.number > most)
+      return false;
+    world.*field = static_cast<std::uint32_t>(quantity.number);
+    return true;
+  };
+}
+
 struct Key {
   Reader read;
   const char* wanted;
@@ -94,27 +106,15 @@ const std::map<std::string, Key>& keys() {
         },
         "each (one node per worker and shard), pairs (a worker and a shard per node) or one (a "
         "single node)"}},
-      {"cores",
+      {"cores", {count(&World::cores, 1, 4096), "1 to 4096"}},
+      {"agents", {count(&World::agents, 0, 64), "0 to 64"}},
+      {"at_least", {count(&World::at_least, 0, 64), "0 (all agents) to 64"}},
+      {"faults_from",
        {[](std::string_view text, plan::World& world) {
-          const Quantity quantity = quantity_of(text);
-          const double whole = std::floor(quantity.number);
-          if (!quantity.valid || !quantity.unit.empty() || whole != quantity.number || whole < 1 ||
-              whole > 4096)
-            return false;
-          world.cores = static_cast<std::uint32_t>(whole);
-          return true;
+          world.faults_from = text == "call" ? World::FaultsFrom::call : World::FaultsFrom::start;
+          return text == "call" || text == "start";
         },
-        "1 to 4096"}},
-      {"agents",
-       {[](std::string_view text, plan::World& world) {
-          const Quantity quantity = quantity_of(text);
-          if (!quantity.valid || !quantity.unit.empty() ||
-              std::floor(quantity.number) != quantity.number || quantity.number > 64)
-            return false;
-          world.agents = static_cast<std::uint32_t>(quantity.number);
-          return true;
-        },
-        "0 to 64"}},
+        "start (of the actors) or call (of the agents)"}},
       {"speed", {rate(&World::speed, false), "GFLOP/s of a core, above 0"}},
       {"memory", {rate(&World::memory, false), "GB/s of a core, above 0"}},
       {"noise", {share(&World::noise, 0.99), "a share below 1, such as 5%"}},

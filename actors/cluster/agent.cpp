@@ -126,7 +126,7 @@ void Agent::tick() {
                      "not that of a node")};
     finished_ = true;
   }
-  if (!waiting_.empty() && !program_in_doubt())
+  if (!waiting_.empty() && !program_in_doubt() && !is_joining())
     for (auto& [peer, asked] : std::exchange(waiting_, {})) on_ask(peer, asked.job, asked.ask);
   if (!hosted_) return;
   if (hosted_->step == Step::loading && now - hosted_->reported_at > options_.report_loading.ns) {
@@ -167,16 +167,19 @@ void Agent::warn_of_refusal(const std::string& text) {
 }
 
 void Agent::on_ask(PeerId peer, std::uint64_t job, node::Ask& ask) {
-  if (!leaving_ && program_in_doubt()) {
+  // Also when it calls its own program, which may be the one that asks.
+  if (!leaving_ && (program_in_doubt() || is_joining())) {
     waiting_.insert_or_assign(peer, WaitingAsk{job, std::move(ask)});
     return;
   }
   node::Answer answer;
   if (leaving_) {
     answer.busy = "it is shutting down";
-  } else if (hosted_) {
+  } else if (hosted_ && !planted(Mutant::second_job_taken)) {
     if (is_program(peer) && hosted_->number == job) return;  // answered when the data is loaded
     answer.busy = concat("it has been hosting ", hosted_->text(), " since ", hosted_->since);
+  } else if (offered_to_ && offered_to_ != peer) {
+    answer.busy = concat("it waits at ", options_.join, " for a part of that program's job");
   }
   if (!answer.busy.empty()) {
     warn_of_refusal(concat("refused the job of ", ask.who, ": ", answer.busy));

@@ -180,6 +180,10 @@ class Agent {
   void gone_unlinked(PeerId peer, const std::string& reason);
   /// Gives the job up, and joins it again later if there is time.
   void cannot_reach(const std::string& what);
+  /// Whether it calls the program that it joins, or will call it again.
+  bool is_joining() const {
+    return !options_.join.empty() && !hosted_ && !offered_to_ && !finished_;
+  }
   /// Whether the connection to the program is lost, and has been neither restored nor given up.
   bool program_in_doubt() const { return hosted_ && !site_.is_connected(hosted_->program); }
   void end_job(const std::string& why);
@@ -191,7 +195,7 @@ class Agent {
   const AgentOptions options_;
   Site& site_;
   std::optional<HostedJob> hosted_;  // none: free
-  /// The last request of each other program, while the present one is in doubt.
+  /// The last request of each program, while the present one is in doubt or this agent joins one.
   std::map<PeerId, WaitingAsk> waiting_;
   std::optional<PeerId> offered_to_;
   std::int64_t offered_at_ = 0;

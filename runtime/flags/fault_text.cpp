@@ -76,6 +76,9 @@ Kind read_slow_link(TextReader& in) {
 Kind read_stop_clock(TextReader& in) {
   return plan::ClockStops{in.time()};
 }
+Kind read_competes(TextReader& in) {
+  return plan::Competes{in.time()};
+}
 
 struct FaultSyntax {
   const char* name;
@@ -100,6 +103,7 @@ const FaultSyntax kSyntax[] = {
      "2:partition(2s)@1s, or 2:partition(3+shard1,2s)@1s to keep worker 3 and shard 1 on its side"},
     {"slow-link", read_slow_link, plan::SlowLink{}, true, "2:slow-link(10x,2s)@1s"},
     {"stop-clock", read_stop_clock, plan::ClockStops{}, true, "2:stop-clock(2s)@1s"},
+    {"competes", read_competes, plan::Competes{}, true, "node5:competes(2s)@1s"},
 };
 
 const FaultSyntax* find_syntax(const std::string& name) {

@@ -23,6 +23,7 @@ namespace leeway {
 ///     2:partition(3,2s)@1s        the same, together with worker 3
 ///     2:slow-link(10x,2s)@1s      the link of its node is 10 times as slow for 2 s
 ///     2:stop-clock(2s)@1s         the clock of its node stops for 2 s
+///     node5:competes(2s)@1s       another program calls the nodes, and gives up after 2 s
 ///
 /// WHEN is an iteration or a time. A random delay can follow: 100~50 is up to 50 iterations later,
 /// 1s~500ms up to 500 ms. The error names what is missing and shows an example. validate() checks

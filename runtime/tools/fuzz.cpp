@@ -130,7 +130,8 @@ int fuzz(const Plan& plan, const FuzzOptions& options) {
             << static_cast<std::int64_t>(static_cast<double>(result.events) / seeds)
             << " events and " << static_cast<double>(result.faults) / seeds
             << " faults each on average; " << result.crashes << " power failures, " << result.losses
-            << " lost replicas; " << result.failures.size() << " failed.\n";
+            << " lost replicas, " << result.cut_short << " jobs cut short by faults; "
+            << result.failures.size() << " failed.\n";
   for (const auto& failure : result.failures) print_failure(failure, plan, options);
   if (result.failures.empty() && !existed) std::filesystem::remove(options.folder, failed);
   if (!result.failures.empty()) return kExitFailed;

@@ -22,6 +22,28 @@ bool ClusterFaults::wait_for_iterations() const {
   });
 }
 
+bool ClusterFaults::has_killed_program() const {
+  return std::ranges::any_of(faults_, [](const Waiting& waiting) {
+    return waiting.begun && waiting.spec.actor == Address{RoleKind::node, 0} &&
+           std::holds_alternative<plan::Crash>(waiting.spec.kind);
+  });
+}
+
+bool ClusterFaults::has_disturbed(std::uint32_t node) const {
+  const auto is_near = [node](Address actor) {
+    return actor == Address{RoleKind::node, node} || actor == Address{RoleKind::node, 0};
+  };
+  return std::ranges::any_of(faults_, [&](const Waiting& waiting) {
+    const plan::FaultKind& kind = waiting.spec.kind;
+    const auto* breaks = std::get_if<plan::Breaks>(&kind);
+    const auto* silence = std::get_if<plan::Silence>(&kind);
+    return waiting.begun &&
+           (is_near(waiting.spec.actor) || (breaks && is_near(breaks->peer)) ||
+            (silence && is_near(silence->peer)) || std::holds_alternative<plan::Partition>(kind) ||
+            std::holds_alternative<plan::Competes>(kind));
+  });
+}
+
 void ClusterFaults::after(double seconds, std::function<void()> call) {
   ++pending_;
   cluster_.parts().timeline.after(time_of(seconds, 1), [this, call = std::move(call)] {
@@ -164,6 +186,12 @@ struct ClusterFaults::Begin {
       network.restore(id, factor);
     });
   }
+  void operator()(const plan::Competes& in) const {
+    SimulatedProgram& other = cluster.start_competitor(actor.index);
+    faults.after(in.seconds, [&other, &random = cluster.parts().random] {
+      random.one_in(2) ? other.give_up() : other.kill();
+    });
+  }
   // Refused by validate().
   void operator()(const plan::Slow&) const {}
   void operator()(const plan::Delay&) const {}
@@ -176,7 +204,8 @@ void ClusterFaults::begin(Waiting& waiting) {
   SimulatedProcess* process = process_of(actor);
   if (process && (process->has_ended() || (process->is_frozen() && actor.kind != RoleKind::node)))
     process = nullptr;
-  const bool joins = std::holds_alternative<plan::Joins>(waiting.spec.kind);
+  const bool joins = std::holds_alternative<plan::Joins>(waiting.spec.kind) ||
+                     std::holds_alternative<plan::Competes>(waiting.spec.kind);
   // A fault of an actor that has ended, or that has joined before, changes nothing.
   if (waiting.number && cluster_.parts().job->disturbances && (process != nullptr) != joins)
     cluster_.parts().job->disturbances->fired(*waiting.number);

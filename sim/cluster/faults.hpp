@@ -25,6 +25,8 @@ class ClusterView {
   /// A new process of that node starts. With `joins` it offers to take workers; otherwise it waits
   /// for a call, like one that a service manager starts again.
   virtual void start_again(std::uint32_t node, bool joins) = 0;
+  /// Another program starts, which calls the agents; the number makes its name.
+  virtual SimulatedProgram& start_competitor(std::uint32_t number) = 0;
   /// The numbers of all nodes, the program's 0 first.
   virtual std::vector<std::uint32_t> nodes() const = 0;
 };
@@ -41,6 +43,11 @@ class ClusterFaults final : public Observer {
   void inject(plan::Fault fault);
   /// Whether a fault is in progress, or has yet to begin at its time.
   bool pending() const { return pending_ > 0; }
+  /// Whether a fault has killed the program.
+  bool has_killed_program() const;
+  /// Whether a fault has begun that can keep this node from taking part: of the node, of the
+  /// program, between two processes of which it is one, or a competing program.
+  bool has_disturbed(std::uint32_t node) const;
   /// When a fault last began or ended.
   Instant last_change() const { return last_change_; }
 

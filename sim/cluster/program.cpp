@@ -27,18 +27,20 @@ CoordinatorOptions options_of(const ClusterParts& parts, const std::string& name
           .call_again = parts.limit(real.call_again.seconds()),
           .call_again_most = parts.limit(real.call_again_most.seconds()),
           .relink_every = parts.limit(real.relink_every.seconds()),
-          .standby_again = parts.limit(real.standby_again.seconds())};
+          .standby_again = parts.limit(real.standby_again.seconds()),
+          .at_least = parts.job->plan.simulated->at_least};
 }
 
 }  // namespace
 
 SimulatedProgram::SimulatedProgram(ClusterParts& parts, std::string name,
                                    const Placement& placement, std::vector<std::string> nodes,
-                                   std::vector<Audience*> audience)
+                                   std::vector<Audience*> audience, bool competes)
     : SimulatedProcess(parts, name),
       coordinator_(options_of(parts, name, placement, std::move(nodes)), parts.random.next() | 1,
                    *this),
-      audience_(std::move(audience)) {
+      audience_(std::move(audience)),
+      competes_(competes) {
   node::Ask ask;
   ask.version = "simulated";
   ask.who = "the program";
@@ -51,6 +53,7 @@ SimulatedProgram::SimulatedProgram(ClusterParts& parts, std::string name,
 SimulatedProgram::~SimulatedProgram() = default;
 
 void SimulatedProgram::proceed() {
+  if (competes_) return;
   if (coordinator_.phase() == Coordinator::Phase::ready) {
     set_part(std::make_unique<SimulatedNode>(
         parts_, *this, audience_,
@@ -79,6 +82,13 @@ void SimulatedProgram::finish() {
     if (coordinator_.phase() != Coordinator::Phase::running) return;
     coordinator_.finish();
     proceed();
+  });
+}
+
+void SimulatedProgram::give_up() {
+  enter([this] {
+    coordinator_.abandon("it was given up");
+    exit();
   });
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 // SimulatedProgram: the process of a program in a simulated cluster, with scheduler, monitor and
-// coordinator: what Driver is on threads. It ends with its job.
+// coordinator: what Driver is on threads. It ends with its job. A competing program calls the same
+// nodes, and gives up before its job starts.
 #include <memory>
 #include <string>
 #include <vector>
@@ -12,9 +13,10 @@ namespace leeway::sim {
 
 class SimulatedProgram final : public SimulatedProcess, private Coordinator::Site {
  public:
-  /// Prepares the job on the nodes of these names, and runs it.
+  /// Prepares the job on the nodes of these names, and runs it unless it `competes`.
   SimulatedProgram(ClusterParts& parts, std::string name, const Placement& placement,
-                   std::vector<std::string> nodes, std::vector<Audience*> audience);
+                   std::vector<std::string> nodes, std::vector<Audience*> audience,
+                   bool competes = false);
   ~SimulatedProgram() override;
 
   const Coordinator& role() const { return coordinator_; }
@@ -22,6 +24,8 @@ class SimulatedProgram final : public SimulatedProcess, private Coordinator::Sit
   void send(Address to, Message message);
   /// The run has ended: the nodes are to end the job.
   void finish();
+  /// Ends before its job has begun.
+  void give_up();
   /// A fault of the plan starts a worker here again.
   void return_worker(WorkerId worker);
 
@@ -58,6 +62,7 @@ class SimulatedProgram final : public SimulatedProcess, private Coordinator::Sit
 
   Coordinator coordinator_;
   std::vector<Audience*> audience_;
+  const bool competes_;
 };
 
 }  // namespace leeway::sim

@@ -25,11 +25,22 @@ constexpr double kStartSeconds = 1;
 
 Status check_place(const Plan& plan) {
   if (!has_agents(plan)) {
-    if (plan.simulated && !plan.simulated->place.empty())
-      return Error{"host.simulated.place: needs node agents; give --world agents=3 too"};
+    const auto needs_agents = [](const char* name) {
+      return Error{
+          concat("host.simulated.", name, ": needs node agents; give --world agents=3 too")};
+    };
+    if (!plan.simulated) return {};
+    if (!plan.simulated->place.empty()) return needs_agents("place");
+    if (plan.simulated->at_least > 0) return needs_agents("at_least");
+    if (plan.simulated->faults_from != plan::World::FaultsFrom::start)
+      return needs_agents("faults_from");
     return {};
   }
-  const auto placement = place_actors(plan.simulated->agents, plan, plan.simulated->place);
+  const auto& world = *plan.simulated;
+  if (world.at_least > world.agents)
+    return Error{concat("host.simulated.at_least: ", world.at_least, " is more than the ",
+                        world.agents, " agents; give at most that many")};
+  const auto placement = place_actors(world.agents, plan, world.place);
   return placement ? Status() : placement.error();
 }
 
@@ -39,20 +50,31 @@ ClusterSimulation::ClusterSimulation(std::shared_ptr<const Job> job,
       faults_(std::make_shared<ClusterFaults>(job_->faults, static_cast<ClusterView&>(*this))) {
   const auto& world = job_->plan.simulated;
   LW_CHECK(has_agents(job_->plan), "a world with agents");
-  const auto placement = place_actors(world->agents, job_->plan, world->place);
-  LW_CHECK(bool(placement), placement ? std::string() : placement.error().text);
   parts_ = std::make_unique<ClusterParts>(job_, observers_of(options), options.trace);
   parts_->on_event = std::move(options.on_event);
-  parts_->on_begin = [this] { faults_->arm(); };
-  std::vector<std::string> names;
+  const bool from_call = world->faults_from == plan::World::FaultsFrom::call;
+  parts_->on_begin = [this, from_call] {
+    if (!from_call) faults_->arm();
+  };
   for (std::uint32_t number = 1; number <= world->agents; ++number) {
-    names.push_back(name_of(number));
     nodes_.push_back({.number = number});
-    nodes_.back().processes.push_back(std::make_unique<SimulatedAgent>(*parts_, names.back()));
+    nodes_.back().processes.push_back(std::make_unique<SimulatedAgent>(*parts_, name_of(number)));
   }
   audience.push_back(&ending_);
-  program_ = std::make_unique<SimulatedProgram>(*parts_, kProgram, *placement, std::move(names),
-                                                std::move(audience));
+  program_ = make_program(kProgram, std::move(audience), false);
+  if (from_call) faults_->arm();
+}
+
+std::unique_ptr<SimulatedProgram> ClusterSimulation::make_program(std::string name,
+                                                                  std::vector<Audience*> audience,
+                                                                  bool competes) {
+  const plan::World& world = *job_->plan.simulated;
+  std::vector<std::string> names;
+  for (std::uint32_t number = 1; number <= world.agents; ++number) names.push_back(name_of(number));
+  const auto placement = place_actors(world.agents, job_->plan, world.place);
+  LW_CHECK(bool(placement), placement ? std::string() : placement.error().text);
+  return std::make_unique<SimulatedProgram>(*parts_, std::move(name), *placement, std::move(names),
+                                            std::move(audience), competes);
 }
 
 ClusterSimulation::~ClusterSimulation() {
@@ -87,6 +109,11 @@ void ClusterSimulation::start_again(std::uint32_t number, bool joins) {
     if (node.number == number) return node.processes.push_back(std::move(process));
   nodes_.push_back({.number = number});
   nodes_.back().processes.push_back(std::move(process));
+}
+
+SimulatedProgram& ClusterSimulation::start_competitor(std::uint32_t number) {
+  competitors_.push_back(make_program(concat("program", number, ":4242"), {}, true));
+  return *competitors_.back();
 }
 
 std::vector<std::uint32_t> ClusterSimulation::nodes() const {
@@ -150,6 +177,17 @@ std::string ClusterSimulation::stuck() const {
   return concat("all actors wait for each other:", waits);
 }
 
+bool ClusterSimulation::is_ended_by_faults() const {
+  if (program_->has_ended()) return faults_->has_killed_program();
+  const Status problems = program_->role().problems();
+  if (problems) return false;
+  return std::ranges::all_of(nodes_, [&](const Node& node) {
+    const bool is_named =
+        problems.error().text.find(concat("\n  ", name_of(node.number), ": ")) != std::string::npos;
+    return !is_named || faults_->has_disturbed(node.number);
+  });
+}
+
 std::string ClusterSimulation::occupied_nodes() const {
   std::string names;
   for (const Node& node : nodes_)
@@ -162,9 +200,11 @@ std::string ClusterSimulation::occupied_nodes() const {
 void ClusterSimulation::free_nodes() {
   program_->finish();
   // Longer than all limits, one after the other.
-  const Instant limit = parts_->timeline.now() + scaled(parts_->silence, 100) + seconds(120);
+  const Instant begun = parts_->timeline.now();
+  const Duration limit = scaled(parts_->silence, 100) + seconds(120);
   while (faults_->pending() || !program_->has_ended() || !occupied_nodes().empty()) {
-    if (!faults_->pending() && parts_->timeline.now() > limit)
+    const Instant quiet_since = std::max(begun, faults_->last_change());
+    if (!faults_->pending() && parts_->timeline.now() - quiet_since > limit)
       throw Violation("a job that ends, ends on all nodes", {},
                       program_->has_ended() ? concat("still occupied: ", occupied_nodes())
                                             : std::string("the program waits"));
@@ -276,7 +316,17 @@ std::string ClusterSimulation::run(const std::function<void()>& look) {
     if (look) look();
     for (int i = 0; i < kSteps && !ended(); ++i) step();
     if (ended()) break;
-    if (auto reason = stuck(); !reason.empty()) return reason;
+    if (auto reason = stuck(); !reason.empty()) {
+      if (program_->has_ended() || program_->role().phase() == Coordinator::Phase::failed) {
+        cut_short_ = is_ended_by_faults();
+        const bool is_killed = cut_short_ && program_->has_ended();
+        parts_->launches.close();
+        program_->give_up();
+        free_nodes();
+        if (is_killed) return "the program was killed, and its job has ended on all nodes";
+      }
+      return reason;
+    }
   }
   check_workers();
   check_standbys();

@@ -24,7 +24,7 @@ class ClusterSimulation final : private ClusterView {
                     SimulationOptions options = {});
   ~ClusterSimulation() override;
 
-  /// Like Simulation::run(). After the end of the run, continues until all nodes are free.
+  /// Like Simulation::run(). After the end of the job, continues until all nodes are free.
   std::string run(const std::function<void()>& look = {});
   /// Sends to an actor of the program, as its user does.
   void send(Address to, Message message) { program_->send(to, std::move(message)); }
@@ -32,6 +32,9 @@ class ClusterSimulation final : private ClusterView {
   void step();
 
   bool ended() const { return ending_.totals.has_value(); }
+  /// After run(): whether the run has no totals because of its faults: they have kept the job from
+  /// starting, or killed the program.
+  bool is_cut_short() const { return cut_short_; }
   const RunTotals& totals() const { return *ending_.totals; }
   const Trace& trace() const { return parts_->trace; }
   Instant now() const { return parts_->timeline.now(); }
@@ -61,14 +64,20 @@ class ClusterSimulation final : private ClusterView {
   SimulatedProgram& program() override { return *program_; }
   SimulatedAgent* agent(std::uint32_t node) override;
   void start_again(std::uint32_t node, bool joins) override;
+  SimulatedProgram& start_competitor(std::uint32_t number) override;
   std::vector<std::uint32_t> nodes() const override;
 
   static std::string name_of(std::uint32_t node);
+  std::unique_ptr<SimulatedProgram> make_program(std::string name, std::vector<Audience*> audience,
+                                                 bool competes);
   std::vector<std::shared_ptr<Observer>> observers_of(const SimulationOptions& options);
   template <class Call>
   void each_process(Call call) const;
   /// Why the run is stuck; empty if it is not.
   std::string stuck() const;
+  /// Whether faults have killed the program, or have kept all nodes from taking part without which
+  /// its job does not start.
+  bool is_ended_by_faults() const;
   /// The names of nodes that are not free, although they can be.
   std::string occupied_nodes() const;
   void free_nodes();
@@ -95,12 +104,14 @@ class ClusterSimulation final : private ClusterView {
   };
 
   std::shared_ptr<const Job> job_;
+  bool cut_short_ = false;
   Ending ending_;
   const std::shared_ptr<TrainingEnd> training_end_ = std::make_shared<TrainingEnd>();
   std::shared_ptr<ClusterFaults> faults_;
   std::unique_ptr<ClusterParts> parts_;
   std::vector<Node> nodes_;  // by number from 1
   std::unique_ptr<SimulatedProgram> program_;
+  std::vector<std::unique_ptr<SimulatedProgram>> competitors_;
 };
 
 }  // namespace leeway::sim

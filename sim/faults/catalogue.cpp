@@ -44,6 +44,8 @@ struct Make {
   Made operator()(const plan::ClockStops& in) const {
     return std::make_unique<ClockStopsFault>(actor, in);
   }
+  // Only of simulated clusters, which have faults of their own.
+  Made operator()(const plan::Competes&) const { return nullptr; }
 };
 
 }  // namespace

@@ -27,6 +27,10 @@ class DrawCluster {
       plan_.faults.push_back(rng_.one_in(4) ? worker_fault() : node_fault());
     for (std::uint32_t i = between(rng_, 0, 2); i > 0; --i)
       plan_.faults.push_back({node(++last_node()), when(), 0, plan::Joins{}});
+    if (rng_.one_in(4))
+      plan_.faults.push_back({node(++last_node()), when(), 0, plan::Competes{any_length()}});
+    if (rng_.one_in(16)) plan_.faults.push_back({node(0), when(), 0, plan::Crash{}});
+    if (rng_.one_in(4)) draw_start();
   }
 
  private:
@@ -34,6 +38,15 @@ class DrawCluster {
   std::uint32_t& last_node() {
     if (last_node_ == 0) last_node_ = world_.agents;
     return last_node_;
+  }
+
+  /// Faults also before the start, in which a message takes the time of some latencies.
+  void draw_start() {
+    world_.faults_from = plan::World::FaultsFrom::call;
+    if (rng_.one_in(2)) world_.at_least = between(rng_, 1, world_.agents);
+    for (plan::Fault& fault : plan_.faults)
+      if (auto* at = std::get_if<double>(&fault.at); at && rng_.one_in(2))
+        *at = uniform(rng_, 0, rng_.one_in(2) ? 1e-5 : 1e-4) * world_.latency_us;
   }
 
   void place() {

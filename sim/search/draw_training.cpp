@@ -4,6 +4,7 @@
 #include <iterator>
 
 #include "plan/local_steps.hpp"
+#include "policies/codec/codec.hpp"
 #include "policies/consistency/consistency.hpp"
 #include "policies/delay/delay_policy.hpp"
 #include "policies/optimizer/shard_optimizer.hpp"
@@ -76,6 +77,9 @@ void local_steps(Plan& plan) {
       plan.local_steps.merge = plan::Merge::radial_directional;
   }
   if (!check_local_steps(plan)) plan.local_steps = {};
+  // The residuals of deltas grow to many steps when a push has few of their values.
+  if (plan.local_steps.count > 1 && is_sparse(plan.compress.push))
+    plan.local_steps.outer.learning_rate /= 10;
   if (plan.lease_size > 0)
     plan.lease_size =
         std::max(plan.lease_size, static_cast<std::uint32_t>(iteration_samples(plan)));

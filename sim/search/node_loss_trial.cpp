@@ -145,6 +145,8 @@ Trial try_node_losses(Plan plan, const MakeJob& make) {
   plan.replicas = 2;
   plan::World& world = *plan.simulated;
   world.agents = std::max(world.agents, 3u);
+  world.at_least = 0;
+  world.faults_from = plan::World::FaultsFrom::start;
   // One pipeline is with the program, so that the run can always go on.
   world.place.clear();
   for (std::uint32_t stage = 0; stage < plan.pipeline.stages; ++stage)

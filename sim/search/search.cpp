@@ -75,6 +75,7 @@ class Search {
     result_.faults += plan.faults.size();
     result_.crashes += trial.crashes;
     result_.losses += trial.losses;
+    result_.cut_short += trial.is_cut_short ? 1 : 0;
     if (result_.failures.size() >= options_.most_failures) stop_ = true;
   }
 

@@ -32,7 +32,7 @@ struct Failure {
 };
 
 struct SearchResult {
-  std::uint64_t seeds = 0, events = 0, faults = 0, crashes = 0, losses = 0;
+  std::uint64_t seeds = 0, events = 0, faults = 0, crashes = 0, losses = 0, cut_short = 0;
   std::chrono::duration<double> took{};
   std::vector<Failure> failures;  // by seed
 };

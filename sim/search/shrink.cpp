@@ -125,6 +125,10 @@ std::vector<Change> changes(const Plan& plan) {
   });
   all.push_back([](Plan& p) { return set(p.pipeline.predict_weights, false); });
   all.push_back([](Plan& p) { return set(p.pipeline.recompute, {}); });
+  all.push_back([](Plan& p) {
+    return p.simulated && set(p.simulated->faults_from, plan::World::FaultsFrom::start);
+  });
+  all.push_back([](Plan& p) { return p.simulated && set(p.simulated->at_least, 0u); });
   all.push_back([](Plan& p) { return set(p.micro_batches, 1u); });
   all.push_back([](Plan& p) { return set(p.optimizer.clip_norm, 0.0); });
   all.push_back([](Plan& p) { return set(p.local_steps, plan::LocalSteps{}); });

@@ -21,6 +21,7 @@ struct Trial {
   std::uint64_t events = 0;
   std::uint64_t crashes = 0;  // of all processes at once
   std::uint64_t losses = 0;   // of replicas of shards
+  bool is_cut_short = false;  // faults have killed the program, or kept its job from starting
 };
 
 /// Makes the job of a drawn plan.

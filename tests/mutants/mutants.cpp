@@ -153,6 +153,7 @@ constexpr Described kMutants[] = {
     LEEWAY_MUTANT_IN(clustered, offer_forgotten, "a node that waits for a worker is not answered"),
     LEEWAY_MUTANT_IN(clustered, lost_node_not_called,
                      "a lost node that runs again does not take part again"),
+    LEEWAY_MUTANT_IN(clustered, second_job_taken, "a node that hosts a job takes another one"),
 #undef LEEWAY_MUTANT_IN
 #undef LEEWAY_MUTANT
 };

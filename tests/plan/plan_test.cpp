@@ -105,7 +105,7 @@ TEST_CASE("the schema and the struct have the same defaults") {
   for (const plan::FaultKind& kind : std::vector<plan::FaultKind>{
            plan::Throws{}, plan::Killed{}, plan::Crash{}, plan::Joins{}, plan::Freeze{},
            plan::Slow{}, plan::Breaks{}, plan::Delay{}, plan::Silence{}, plan::Partition{},
-           plan::SlowLink{}, plan::ClockStops{}, plan::Leaves{}})
+           plan::SlowLink{}, plan::ClockStops{}, plan::Leaves{}, plan::Competes{}})
     expected.faults.push_back({.kind = kind});
   expected.simulated = plan::World{};
   CHECK(must(plan_from_toml(R"(
@@ -120,7 +120,7 @@ TEST_CASE("the schema and the struct have the same defaults") {
     pipeline = {}
     stragglers = [{}, "bursts", "pareto", "pauses", "decay", "sharing", "trace"]
     faults = [{}, "killed", "crash", "joins", "freeze", "slow", "breaks", "delay", "silence",
-              "partition", "slow_link", "clock_stops", "leaves"]
+              "partition", "slow_link", "clock_stops", "leaves", "competes"]
     host = "simulated"
   )",
                             "plan.toml")) == expected);
@@ -374,7 +374,7 @@ TEST_CASE("the error of an unreadable plan file names it") {
 TEST_CASE("the first unknown kind and enum value of a message are refused by name") {
   const auto good = encode(full_plan());
   std::string errors;
-  for (const std::uint16_t value : {2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 13, 18}) {
+  for (const std::uint16_t value : {2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 13, 14, 18}) {
     for (std::size_t i = 0; i < good.size() * 4; ++i) {
       auto words = good;
       std::memcpy(reinterpret_cast<char*>(words.data()) + 2 * i, &value, sizeof value);
@@ -398,11 +398,12 @@ TEST_CASE("the first unknown kind and enum value of a message are refused by nam
                             "model[4].positions.init has the unknown value 5",
                             "stragglers[0] is of the unknown kind 10",
                             "stragglers[1].pauses is of the unknown kind 2",
-                            "faults[0] is of the unknown kind 13",
+                            "faults[0] is of the unknown kind 14",
                             "faults[0].at is of the unknown kind 2",
                             "balance has the unknown value 2",
                             "host is of the unknown kind 2",
-                            "host.simulated.nodes has the unknown value 3"})
+                            "host.simulated.nodes has the unknown value 3",
+                            "host.simulated.faults_from has the unknown value 2"})
     CHECK_THAT(errors, Contains(concat("plan: ", error, '\n')));
 }
 

@@ -31,6 +31,7 @@ TEST_CASE("every kind of fault has a syntax") {
       {"2:partition(2+shard0,2s)@1s", {kWorker2, 1.0, 0, plan::Partition{{kWorker2, kShard0}, 2}}},
       {"shard0:slow-link(10x,2s)@1s", {kShard0, 1.0, 0, plan::SlowLink{10, 2}}},
       {"2:stop-clock(2s)@1s", {kWorker2, 1.0, 0, plan::ClockStops{2}}},
+      {"node5:competes(2s)@1s", {{RoleKind::node, 5}, 1.0, 0, plan::Competes{2}}},
       {"2:crash@100~50", {kWorker2, std::int64_t{100}, 50, plan::Crash{}}},
       {"2:crash@1s~500ms", {kWorker2, 1.0, 0.5, plan::Crash{}}},
   }));

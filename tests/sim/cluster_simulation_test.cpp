@@ -39,6 +39,7 @@ Plan plan_with(std::vector<plan::Fault> faults) {
 struct Observed {
   RunTotals totals;
   std::string stuck;
+  bool is_cut_short = false;
   std::map<WorkerId, std::string> evicted;
   std::map<std::pair<WorkerId, std::size_t>, int> events;  // of workers, by index of the type
   std::map<WorkerId, Instant> first;                       // event of each worker
@@ -72,6 +73,7 @@ Observed run(const Plan& plan) {
                                  ++observed.events[{WorkerId(actor.index), event.index()}];
                                }});
   observed.stuck = simulation.run();
+  observed.is_cut_short = simulation.is_cut_short();
   observed.protocol = simulation.trace().protocol();
   if (simulation.ended()) observed.totals = simulation.totals();
   return observed;
@@ -204,6 +206,53 @@ TEST_CASE("the loss of a simulated node with a shard fails the run, and the node
   CHECK_THAT(observed.totals.end.text, Contains("shard 0 ended: node node1:4242 is gone"));
 }
 
+TEST_CASE("when the program of a simulated cluster is killed, its nodes become free") {
+  const auto observed = run(plan_with({{node(0), 0.05, 0, plan::Crash{}}}));
+  CHECK_THAT(observed.stuck, Contains("its job has ended on all nodes"));
+  CHECK(observed.is_cut_short);
+}
+
+TEST_CASE("a node that is lost before the start keeps the job from starting, unless it is spared") {
+  Plan plan = plan_with({{node(2), 1e-5, 0, plan::Crash{0.02}}});
+  plan.simulated->faults_from = plan::World::FaultsFrom::call;
+  const auto observed = run(plan);
+  CHECK_THAT(observed.stuck, Contains("1 of 2 nodes cannot take part\n  node2:4242: "));
+  CHECK(observed.is_cut_short);
+  CHECK(observed.count<event::StepStarted>(kWorker0) == 0);
+  plan.simulated->at_least = 1;
+  CHECK(run_well(plan).count<event::StepFinished>(kWorker1) > 100);
+}
+
+TEST_CASE("two programs call the same nodes: only one of them gets them") {
+  Plan plan = plan_with({{node(3), 0., 0, plan::Competes{0.05}}});
+  SECTION("a program whose nodes another one has reserved does not start") {
+    plan.simulated->faults_from = plan::World::FaultsFrom::call;
+    plan.faults.push_back({node(0), 0., 0, plan::Freeze{0.002}});  // the other one is faster
+    const auto observed = run(plan);
+    CHECK_THAT(observed.stuck, Contains("is busy: it has been hosting"));
+    CHECK(observed.is_cut_short);
+  }
+  SECTION("nodes refuse another program, and no worker is evicted") {
+    const auto observed = run_well(plan);
+    CHECK(observed.evicted.empty());
+  }
+  SECTION("a program takes a lost node back that another one has reserved meanwhile") {
+    // The program does not call the node while it is stopped.
+    plan.faults = {{node(2), 0.05, 0, plan::Crash{0.001}},
+                   {node(0), 0.0505, 0, plan::Freeze{0.003}},
+                   {node(3), 0.0515, 0, plan::Competes{0.02}}};
+    int reserved = 0;  // by the other program before this one
+    for (plan.seed = 1; plan.seed <= 8; ++plan.seed) {
+      ClusterSimulation simulation(job_of(plan), {});
+      CHECK(simulation.run() == "");
+      CHECK(simulation.node(2).jobs_since(Instant{}) >= 1);
+      reserved += simulation.node(2).jobs_since(Instant{}) == 2 ? 1 : 0;
+      CHECK(run_well(plan).count<event::StepFinished>(kWorker1) > 100);
+    }
+    CHECK(reserved > 0);
+  }
+}
+
 TEST_CASE("faults of workers happen on their simulated nodes") {
   const auto observed = run_well(plan_with({{address_of(kWorker1), 0.05, 0, plan::Crash{0.01}},
                                             {address_of(kWorker3), 0.05, 0, plan::Leaves{}}}));
@@ -256,8 +305,12 @@ TEST_CASE("faults of nodes name nodes, and only those of a simulated cluster") {
       refusal({node(7), 1.0, 0, plan::Crash{}}),
       Contains("faults[0].actor: there is no node 7; give node0 for the program, or node1 to "
                "node2"));
-  CHECK_THAT(refusal({node(2), 1.0, 0, plan::Joins{}}), Contains("give node3 or a higher number"));
-  CHECK_THAT(refusal({node(0), 1.0, 0, plan::Crash{}}), Contains("node 0 cannot have this fault"));
+  CHECK_THAT(refusal({node(2), 1.0, 0, plan::Joins{}}), Contains("give node3 to node"));
+  CHECK_THAT(refusal({node(0), 1.0, 0, plan::Leaves{}}), Contains("node 0 cannot have this fault"));
+  CHECK_THAT(refusal({node(0), 1.0, 0, plan::Crash{1}}), Contains("node 0 cannot be restarted"));
+  CHECK_THAT(refusal({node(2), 1.0, 0, plan::Competes{1}}), Contains("give node3 to node"));
+  CHECK_THAT(refusal({address_of(kWorker1), 1.0, 0, plan::Competes{1}}),
+             Contains("worker 1 is no program"));
   CHECK_THAT(refusal({address_of(kWorker1), 1.0, 0, plan::Breaks{shard(0), 1}}),
              Contains("worker 1 has no network of its own"));
   CHECK_THAT(refusal({node(2), 1.0, 0, plan::Breaks{shard(0), 1}}),

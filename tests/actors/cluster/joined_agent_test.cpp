@@ -16,14 +16,21 @@ constexpr std::uint64_t kJob = 7;
 /// A process that accepts every job.
 class JoinedNode final : private Agent::Site {
  public:
-  /// An agent that is asked for its part of the program's job.
-  JoinedNode() : agent({.join = "the program"}, *this) {
+  /// Calls the program, has offered itself to it, or is asked for its part of the job.
+  enum class Begins : std::uint8_t { calling, offered, asked };
+  explicit JoinedNode(Begins begins = Begins::asked) : agent({.join = "the program"}, *this) {
+    if (begins == Begins::calling) return;
     agent.called_program(kProgram);
+    if (begins == Begins::offered) return;
+    ask_by(kProgram);
+    REQUIRE(agent.is_busy());
+  }
+  void ask_by(PeerId program) {
     node::Ask ask;
     ask.self = 1;
     ask.nodes = {"the program", "the node"};
-    receive(ask);
-    REQUIRE(agent.is_busy());
+    node::Body body = ask;
+    agent.received(program, kJob, body);
   }
   /// It runs its part.
   void run() {
@@ -76,6 +83,33 @@ class JoinedNode final : private Agent::Site {
 };
 
 }  // namespace
+
+TEST_CASE("an agent that waits for a program's job refuses that of another program") {
+  JoinedNode node(JoinedNode::Begins::offered);
+  node.receive(node::Held{"a worker that is missing"});
+  node.ask_by(PeerId{2});
+  CHECK_FALSE(node.agent.is_busy());
+  const auto answers = node.take<node::Answer>();
+  REQUIRE(answers.size() == 1);
+  CHECK(answers[0].busy == "it waits at the program for a part of that program's job");
+  node.ask_by(kProgram);
+  CHECK(node.agent.is_busy());
+  CHECK_FALSE(node.agent.finished());
+}
+
+TEST_CASE("an agent answers a program only when it has reached the one that it joins") {
+  JoinedNode node(JoinedNode::Begins::calling);
+  const bool is_own = GENERATE(true, false);
+  const PeerId asks = is_own ? kProgram : PeerId{2};
+  node.ask_by(asks);
+  CHECK_FALSE(node.agent.is_busy());
+  node.agent.tick();
+  CHECK(node.take<node::Answer>().empty());
+  node.agent.called_program(kProgram);
+  node.agent.tick();
+  CHECK(node.agent.is_busy() == is_own);
+  CHECK(node.take<node::Answer>().size() == (is_own ? 0 : 1));  // its own one when data is loaded
+}
 
 TEST_CASE("an agent answers when its data is loaded, and reports every second that it loads") {
   JoinedNode node;
