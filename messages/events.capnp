@@ -214,8 +214,8 @@ struct GradientEncoded {
   worker @0 :UInt32 $type(Common.worker);
   iteration @1 :Int64 $type(Common.iteration);
   block @2 :UInt32 $type(Common.block);
-  given @3 :Float64;  # sum of the gradient, or of the velocity with a momentum correction
-  residual @4 :Float64;  # sum of the next residual
+  given @3 :Float64;  # checked_sum of the gradient, or of the velocity with a momentum correction
+  residual @4 :Float64;  # checked_sum of the next residual
   magnitude @5 :Float64;  # sum of the absolute values that were given and encoded
 }
 

@@ -55,6 +55,7 @@ struct Member {
     EndReason end_reason;                 // of its last end
     std::optional<std::uint32_t> leaves;  // the launch in which it got a Leave
     bool left_by_itself = false;          // it sent the Leave
+    std::uint32_t residual_counted = 0;   // the last launch whose residual is counted as lost
 
     bool leaving() const { return leaves == launch_of(nonce); }
   };

@@ -76,8 +76,7 @@ void Scheduler::on_down(Address actor, const EndReason& reason, Outbox& out) {
     auto& stage = roster_.stage_of(worker);
     const auto& member = roster_.member_of(worker);
     const bool waits = member.is_out() && (stage.joined || stage.rejoins.has_value());
-    const bool has_trained = member.has_started() || (member.is_out() && member.took_part);
-    if (job_->push_codecs && !stage.ended && has_trained) run_.count_lost_residual();
+    count_lost_residual(worker);
     stage.ended = true;
     stage.end_reason = reason;
     stage.rejoins.reset();
@@ -195,7 +194,18 @@ void Scheduler::on_shard(Address from, Envelope& envelope, Outbox& out) {
   }
 }
 
+void Scheduler::count_lost_residual(WorkerId worker) {
+  auto& stage = roster_.stage_of(worker);
+  const auto& member = roster_.member_of(worker);
+  const bool has_trained = member.has_started() || (member.is_out() && member.took_part);
+  const std::uint32_t launch = launch_of(stage.nonce);
+  if (job_->push_codecs && has_trained && std::exchange(stage.residual_counted, launch) != launch)
+    run_.count_lost_residual();
+}
+
 void Scheduler::join(WorkerId worker, JoinNonce nonce, Outbox& out) {
+  // A new process may join before the end of the last one is reported.
+  if (launch_of(nonce) > launch_of(roster_.stage_of(worker).nonce)) count_lost_residual(worker);
   if (admission_.join(worker, nonce, out)) return;
   evict(worker, "it joins again", out, true);
   roster_.stage_of(worker).rejoins = nonce;

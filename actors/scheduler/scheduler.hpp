@@ -54,6 +54,8 @@ class Scheduler final : public ProtocolRole {
   void on_member(WorkerId worker, Body& body, Outbox& out);
   void on_shard(Address from, Envelope& envelope, Outbox& out);
 
+  /// The worker's process has ended. Counts each process once.
+  void count_lost_residual(WorkerId worker);
   void join(WorkerId worker, JoinNonce nonce, Outbox& out);
   void evict(WorkerId worker, const std::string& reason, Outbox& out, bool rejoined = false);
   void fenced(ShardId shard, const msg::Fenced& answer, Outbox& out);

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "actors/worker/checked_sum.hpp"
 #include "core/mutant.hpp"
 #include "core/rng.hpp"
 #include "kernels/accumulate.hpp"
@@ -13,15 +14,12 @@ namespace leeway {
 namespace {
 
 struct Sums {
-  double plain = 0, absolute = 0;
+  double checked = 0, absolute = 0;
 };
 
 Sums sums_of(std::span<const float> values) {
-  Sums sums;
-  for (const double value : values) {
-    sums.plain += value;
-    sums.absolute += std::abs(value);
-  }
+  Sums sums{.checked = checked_sum(values)};
+  for (const double value : values) sums.absolute += std::abs(value);
   return sums;
 }
 
@@ -76,8 +74,9 @@ msg::BlockData PushEncoder::encode(BlockId id, Version version, Iteration iterat
   subtract_sent(id, *codec, data.data.bytes(), floats);
   zero_padding(block, floats.data());  // an encoding may change it
   if (out.is_checked())
-    out.emit_to_checkers(event::GradientEncoded{
-        id_, iteration, id, given.plain, sums_of(floats).plain, given.absolute + encoded.absolute});
+    out.emit_to_checkers(event::GradientEncoded{id_, iteration, id, given.checked,
+                                                sums_of(floats).checked,
+                                                given.absolute + encoded.absolute});
   if (!planted(Mutant::residual_forgotten)) residuals_[id.value()] = std::move(values);
   return data;
 }
@@ -117,8 +116,8 @@ msg::BlockData PushEncoder::assign(BlockId id, Version version, Iteration iterat
   }
   if (out.is_checked())
     out.emit_to_checkers(event::GradientEncoded{
-        id_, iteration, id, given.plain - (before.plain - others.plain), sums_of_residual().plain,
-        given.absolute + before.absolute - others.absolute});
+        id_, iteration, id, given.checked - (before.checked - others.checked),
+        sums_of_residual().checked, given.absolute + before.absolute + others.absolute});
   return data;
 }
 

@@ -11,8 +11,8 @@
 
 namespace leeway::sim {
 
-/// Compares sums over the values of each block. Decodes the pushes itself, and follows the residual
-/// of each worker from push to push, so a worker that forgets its residual is found too.
+/// Compares checked_sum() over the values of each block. Decodes the pushes itself, and follows the
+/// residual of each worker from push to push, so a worker that forgets its residual is found too.
 class EncodingChecker final : public Checker {
  public:
   explicit EncodingChecker(std::shared_ptr<const Job> job)

@@ -1,12 +1,16 @@
 #include "actors/shard/push_check.hpp"
 
 #include <catch2/catch.hpp>
+#include <cstring>
 #include <functional>
 
+#include "policies/codec/blobs.hpp"
 #include "tests/actors/shard_scene.hpp"
 #include "tests/support/tiny.hpp"
 
 namespace leeway::test {
+
+using Catch::Contains;
 
 TEST_CASE("an invalid push is refused with the value found") {
   Plan plan = tiny_plan();
@@ -57,6 +61,33 @@ TEST_CASE("an invalid push is refused with the value found") {
         }).find("expected block ") == 0);
   CHECK(error([](msg::Push& push) { push.blocks[0].shape = Shape{1}; }).find(" x f32, is ") !=
         std::string::npos);
+}
+
+TEST_CASE("an invalid encoding of a push is refused with what is wrong with it") {
+  Plan plan = tiny_plan();
+  plan.shards = 1;
+  plan.compress.push = plan::TopK{0.5};
+  const ShardScene scene(job_of(plan));
+  const auto& share = scene.share_of(WorkerId(0));
+  const auto error = [&](const std::function<void(msg::BlockData&)>& change) {
+    auto push = scene.push_of(WorkerId(0), 0, 0);
+    msg::BlockData& block = push.blocks[0];
+    block.codec = CodecId::top_k;
+    const Codec& codec = scene.job().push_codecs->at(Iteration(0));
+    block.data = encode_blob(codec, block.data, block.shape.count());
+    change(block);
+    const auto valid = validate_push(push, share, scene.job());
+    return valid ? std::string() : valid.error().text;
+  };
+  CHECK(error([](msg::BlockData&) {}) == "");
+  CHECK_THAT(error([](msg::BlockData& block) { block.codec = CodecId::int8; }),
+             Contains("an encoding that the plan does not name"));
+  CHECK_THAT(error([](msg::BlockData& block) { block.data = Blob::allocate(3); }),
+             Contains("bytes"));
+  CHECK_THAT(error([](msg::BlockData& block) {
+               std::memset(block.data.mutable_data(), 0xff, block.data.size());
+             }),
+             Contains("top_k: place "));
 }
 
 TEST_CASE("an empty push needs no blocks") {

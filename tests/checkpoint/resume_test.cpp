@@ -178,6 +178,17 @@ TEST_CASE("a checkpoint is refused by an optimizer with other state") {
   }
 }
 
+TEST_CASE("a run that resumes without the residuals of its encodings says so") {
+  const Disk disk;
+  Plan plan = plan_with(plan::Bsp{}, plan::Sgd{});
+  plan.compress.push = plan::Int8{};
+  run(plan, disk, 10);
+  CHECK(job_with(plan, disk, 10)->notes.empty());
+  const auto job = job_with(plan, disk, 10, disk.store->numbers()->front());
+  REQUIRE(job->notes.size() == 1);
+  CHECK_THAT(job->notes[0], Catch::Contains("a checkpoint has no residuals"));
+}
+
 TEST_CASE("a checkpoint is refused by a delay policy whose running mean it lacks") {
   const Disk disk;
   Plan plan = plan_with(plan::Asp{}, plan::Sgd{});

@@ -3,6 +3,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "actors/worker/checked_sum.hpp"
 #include "policies/codec/blobs.hpp"
 #include "runtime/words.hpp"
 #include "tests/sim/checker_story.hpp"
@@ -37,22 +38,24 @@ struct EncodingStory : Story {
           event::GradientEncoded{kA, Iteration(iteration), block.id, given, residual, 2 * count()});
     sends_push(iteration);
   }
-  void sends_push(std::int64_t iteration) {
+  void sends_push(std::int64_t iteration) { sends_push(iteration, ones()); }
+  void sends_push(std::int64_t iteration, const Blob& values) {
     msg::Push push;
     push.iteration = Iteration(iteration);
     push.bucket_count = 1;
     push.blocks.push_back({block.id, Version(0), DType::f32, Shape{block.floats},
-                           encode_blob(job->push_codecs->at(push.iteration), ones(), block.floats),
+                           encode_blob(job->push_codecs->at(push.iteration), values, block.floats),
                            CodecId::int8});
     sends(kWorkerA, kShard, push);
+  }
+  double sum_of(const Blob& values) const {
+    return checked_sum({values.as_floats(), static_cast<std::size_t>(block.floats)});
   }
   /// The sum of a block of ones without its padding.
   double decoded() const {
     Blob values = ones();
     zero_padding(block, values.mutable_floats());
-    double sum = 0;
-    for (std::int64_t i = 0; i < block.floats; ++i) sum += values.as_floats()[i];
-    return sum;
+    return sum_of(values);
   }
 
   std::shared_ptr<const Job> job;
@@ -60,6 +63,25 @@ struct EncodingStory : Story {
 };
 
 }  // namespace
+
+TEST_CASE("a push whose values have changed places is a violation") {
+  EncodingStory story;
+  // Exact in int8.
+  const auto one_value_at = [&](std::size_t place) {
+    Blob values = Blob::floats(story.block.floats);
+    std::fill_n(values.mutable_floats(), story.block.floats, 0.0f);
+    values.mutable_floats()[place] = 127;
+    return values;
+  };
+  const double sum = story.sum_of(one_value_at(0));
+  const auto pushes = [&](std::int64_t iteration, std::size_t place) {
+    story.emits(kWorkerA, event::GradientEncoded{kA, Iteration(iteration), story.block.id, sum, 0,
+                                                 2 * std::abs(sum)});
+    story.sends_push(iteration, one_value_at(place));
+  };
+  pushes(0, 0);
+  CHECK_THROWS_WITH(pushes(1, 1), Contains("push and next residual"));
+}
 
 TEST_CASE(
     "a push with new weights of a slice drops its residual, and sends the residuals of other "
@@ -79,8 +101,7 @@ TEST_CASE(
   Blob others = story.ones();
   std::fill_n(others.mutable_floats(), end, 0.0f);
   zero_padding(story.block, others.mutable_floats());
-  double sum = 0;  // of the gradients
-  for (std::int64_t i = 0; i < story.block.floats; ++i) sum += others.as_floats()[i];
+  const double sum = story.sum_of(others);  // of the gradients
   REQUIRE(sum > 0);
   story.pushes(0, story.decoded() + 3, 3);
   pushes_ones(sum - 3, true);

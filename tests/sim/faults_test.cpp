@@ -79,6 +79,15 @@ TEST_CASE("a crashed worker is evicted, and trains again after a restart") {
   CHECK(back.count<event::StepFinished>(kWorker1) > 8);
 }
 
+TEST_CASE("the residual of a worker that ends is counted as lost") {
+  Plan plan = plan_with({{kWorker1, std::int64_t{5}, 0, plan::Crash{0.002}}});
+  CHECK(run(plan).totals.end.lost_residuals == 0);
+  plan.compress.push = plan::Int8{};
+  CHECK(run(plan).totals.end.lost_residuals == 1);
+  plan.faults.clear();
+  CHECK(run(plan).totals.end.lost_residuals == 0);
+}
+
 TEST_CASE("no worker waits for one that joins late, and it trains from then on") {
   const double usual = usual_seconds();
   const Observed observed = run_with({kWorker1, usual / 2, 0, plan::Joins{}});
