@@ -32,6 +32,8 @@ void JobProgress::progress(const Progress& progress) {
   latest_.plain_push_bytes = progress.plain_push_bytes;
   latest_.pull_bytes = progress.pull_bytes;
   latest_.plain_pull_bytes = progress.plain_pull_bytes;
+  latest_.stage_bytes = progress.stage_bytes;
+  latest_.plain_stage_bytes = progress.plain_stage_bytes;
 }
 
 void JobProgress::evaluated(const EvaluationResult& result) {

@@ -72,6 +72,8 @@ Progress last_progress(const Json& result, const Progress& latest) {
   last.plain_push_bytes = result.at("pushed_bytes_without_codec");
   last.pull_bytes = result.at("pulled_bytes");
   last.plain_pull_bytes = result.at("pulled_bytes_without_codec");
+  last.stage_bytes = value_or(result, "stage_bytes", std::uint64_t{0});
+  last.plain_stage_bytes = value_or(result, "stage_bytes_without_codec", std::uint64_t{0});
   last.partial_pushes = result.at("partial_pushes");
   last.malformed = result.at("malformed_messages");
   last.refused = result.at("refused_messages");

@@ -29,6 +29,8 @@ struct WorkerReport {
   # Part of waitNs: a stage waits for a gradient of the next stage.
   memoryBytes @10 :UInt64;  # maximum that a stage has kept between two operations
   outdated @11 :UInt64;  # iterations computed again, because their weights had become too old
+  stageBytes @12 :UInt64;  # activations and their gradients that it has sent to other stages
+  plainStageBytes @13 :UInt64;  # the same without a codec
 }
 
 struct ShardReport {

@@ -437,8 +437,7 @@ struct Status {
   progress @14 :Progress;  # at the program
   replicas @15 :List(Replica) $limit("kMaxShards");  # the primaries of this process
 
-  struct Progress {
-    # The latest figures of the job.
+  struct Progress {  # the latest figures of the job
     epoch @0 :Float64 $finite;  # computed samples / training samples
     epochs @1 :Float64 $finite;  # at which the job ends; 0: no limit
     iterations @2 :UInt64;  # of all workers together; 0: none is reported yet
@@ -449,11 +448,12 @@ struct Status {
     testAccuracy @7 :Float64;  # 0 to 1; NaN: none, or no classes
     bound @8 :Int64 = -1;  # staleness bound; -1: none
     workers @9 :UInt32;  # live ones
-    # Of gradients and weights in messages, and the same without a codec:
-    pushBytes @10 :UInt64;
+    pushBytes @10 :UInt64;  # of gradients in messages; `plain...`: the same without a codec
     plainPushBytes @11 :UInt64;
-    pullBytes @12 :UInt64;
+    pullBytes @12 :UInt64;  # of weights
     plainPullBytes @13 :UInt64;
+    stageBytes @14 :UInt64;  # between the stages of pipelines
+    plainStageBytes @15 :UInt64;
   }
   struct Replica {
     shard @0 :UInt32 $type(Common.shard);

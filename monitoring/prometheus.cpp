@@ -76,13 +76,16 @@ struct ByteMetric {
   std::uint64_t Progress::*encoded;
   std::uint64_t Progress::*plain;
 };
-constexpr std::array<ByteMetric, 2> kByteCounters = {{
+constexpr std::array<ByteMetric, 3> kByteCounters = {{
     {"leeway_pushed_bytes_total",
      "Bytes of gradients that shards have received; encoded=\"false\": without a codec.",
      &Progress::push_bytes, &Progress::plain_push_bytes},
     {"leeway_pulled_bytes_total",
      "Bytes of weights that shards have sent; encoded=\"false\": without a codec.",
      &Progress::pull_bytes, &Progress::plain_pull_bytes},
+    {"leeway_stage_bytes_total",
+     "Bytes that the stages of pipelines have sent each other; encoded=\"false\": without a codec.",
+     &Progress::stage_bytes, &Progress::plain_stage_bytes},
 }};
 
 /// The families of one scrape.

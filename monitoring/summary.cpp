@@ -279,7 +279,8 @@ std::string summary(const Job& job, const RunReport& totals) {
   out << "\n  parked pulls    " << grouped(totals.last.parked_pulls) << '\n';
   for (const auto& [name, text] :
        {std::pair("gradients", codec_text(totals.last.push_bytes, totals.last.plain_push_bytes)),
-        std::pair("weights  ", codec_text(totals.last.pull_bytes, totals.last.plain_pull_bytes))})
+        std::pair("weights  ", codec_text(totals.last.pull_bytes, totals.last.plain_pull_bytes)),
+        std::pair("stages   ", codec_text(totals.last.stage_bytes, totals.last.plain_stage_bytes))})
     if (!text.empty()) out << "  " << name << "       " << text << '\n';
   if (totals.last.kept_bytes > 0)
     out << "  old weights     " << size_text(totals.last.kept_bytes) << " kept at most for "
@@ -343,6 +344,8 @@ std::string result_json(const Job& job, const RunReport& totals) {
   json["pushed_bytes_without_codec"] = totals.last.plain_push_bytes;
   json["pulled_bytes"] = totals.last.pull_bytes;
   json["pulled_bytes_without_codec"] = totals.last.plain_pull_bytes;
+  json["stage_bytes"] = totals.last.stage_bytes;
+  json["stage_bytes_without_codec"] = totals.last.plain_stage_bytes;
   json["balance"] = plan::choices("balance")[static_cast<std::size_t>(plan.balance)];
   json["delay_policy"] = job.delay_policy ? job.delay_policy->name() : "plain";
   json["local_steps"] = plan.local_steps.count;

@@ -115,6 +115,8 @@ void Monitor::handle(WorkerId worker, const msg::WorkerReport& report) {
   loss_sum_ += report.loss_sum;
   loss_samples_ += report.samples;
   correct_ += report.correct;
+  stage_bytes_ += report.stage_bytes;
+  plain_stage_bytes_ += report.plain_stage_bytes;
 }
 
 void Monitor::report_if_back(WorkerId worker) {
@@ -144,6 +146,8 @@ Progress Monitor::take_progress(Outbox& out) {
     progress.iterations += workers_[i].iterations;
     progress.samples += workers_[i].samples;
   }
+  progress.stage_bytes = stage_bytes_;
+  progress.plain_stage_bytes = plain_stage_bytes_;
   for (const auto& shard : shards_) {
     progress.clock_gap = std::max(progress.clock_gap, shard.max_clock - shard.min_clock);
     progress.max_clock_gap = std::max(progress.max_clock_gap, shard.max_clock_gap);

@@ -99,6 +99,7 @@ class Monitor final : public ProtocolRole {
   double loss_sum_ = 0;
   std::uint64_t loss_samples_ = 0;
   std::uint64_t correct_ = 0;
+  std::uint64_t stage_bytes_ = 0, plain_stage_bytes_ = 0;  // since the begin
 };
 
 }  // namespace leeway

@@ -65,9 +65,10 @@ struct Progress {
   std::int64_t max_clock_gap = 0;
   std::uint32_t parked_now = 0;
   std::uint64_t parked_pulls = 0;
-  // Of gradients and weights in messages, and the same without a codec:
+  // Of gradients, of weights, and between stages in messages; and the same without a codec:
   std::uint64_t push_bytes = 0, plain_push_bytes = 0;
   std::uint64_t pull_bytes = 0, plain_pull_bytes = 0;
+  std::uint64_t stage_bytes = 0, plain_stage_bytes = 0;
   std::uint64_t kept_bytes = 0;  // the most old weights that shards kept for a delay policy
   std::uint64_t malformed = 0;
   std::uint64_t refused = 0;

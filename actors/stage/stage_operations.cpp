@@ -223,9 +223,9 @@ void Stage::pass_on(const MicroBatchKey& of, bool forward, std::int64_t samples,
   const std::uint32_t reader = forward ? model_chunk + 1 : model_chunk - 1;  // wraps before chunk 0
   if (!position_.owns(reader)) {
     if (forward)
-      sender_.send_activation(of, samples, std::move(output), out);
+      sender_.send_activation(of, samples, std::move(output), report_, out);
     else
-      sender_.send_gradient(of, samples, std::move(output), trained(), out);
+      sender_.send_gradient(of, samples, std::move(output), trained(), report_, out);
   } else if (forward) {
     inputs_.keep_activation({iteration, micro_batch, reader}, std::move(output));
   } else {

@@ -28,14 +28,17 @@ class StageSender {
   /// Sends GivenUp to both neighbours: the pipeline stops training.
   void send_given_up(Iteration iteration, Outbox& out) const;
 
+  // Both count the bytes of their tensors in `report`.
+
   /// Sends the output of a forward to the stage of the next chunk. Without effect for the model's
   /// last chunk.
-  void send_activation(const MicroBatchKey& of, std::int64_t samples, Blob data, Outbox& out) const;
+  void send_activation(const MicroBatchKey& of, std::int64_t samples, Blob data,
+                       msg::WorkerReport& report, Outbox& out) const;
   /// Sends the input gradient of a backward to the stage of the previous chunk, without elements if
   /// that chunk does not need it. Without effect for the model's first chunk. `trained`: the
   /// iterations that this stage and all later ones have trained.
   void send_gradient(const MicroBatchKey& of, std::int64_t samples, Blob data, Clock trained,
-                     Outbox& out) const;
+                     msg::WorkerReport& report, Outbox& out) const;
   /// Sends a GradientNorm to a neighbour.
   void send_norm(Address to, Iteration iteration, double squares, Outbox& out) const {
     send(to, msg::GradientNorm{iteration, squares}, out);

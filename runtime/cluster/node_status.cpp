@@ -272,7 +272,8 @@ void print_table(const StatusByName& before, const StatusByName& all, const node
   const auto& traffic = program.progress;
   for (const auto& [name, text] :
        {std::pair("gradients ", codec_text(traffic.push_bytes, traffic.plain_push_bytes)),
-        std::pair("weights ", codec_text(traffic.pull_bytes, traffic.plain_pull_bytes))})
+        std::pair("weights ", codec_text(traffic.pull_bytes, traffic.plain_pull_bytes)),
+        std::pair("stages ", codec_text(traffic.stage_bytes, traffic.plain_stage_bytes))})
     if (!text.empty()) std::cout << name << text << '\n';
   if (const auto& last = program.checkpoint; last.number > 0)
     std::cout << "checkpoint " << last.number << " written " << duration(last.seconds) << " ago ("
@@ -321,7 +322,9 @@ nlohmann::ordered_json progress_json(const node::Status::Progress& progress) {
                               {"pushed_bytes", progress.push_bytes},
                               {"pushed_bytes_without_codec", progress.plain_push_bytes},
                               {"pulled_bytes", progress.pull_bytes},
-                              {"pulled_bytes_without_codec", progress.plain_pull_bytes}};
+                              {"pulled_bytes_without_codec", progress.plain_pull_bytes},
+                              {"stage_bytes", progress.stage_bytes},
+                              {"stage_bytes_without_codec", progress.plain_stage_bytes}};
   if (progress.bound < 0) json["staleness_bound"] = nullptr;
   return json;
 }

@@ -212,14 +212,17 @@ TEST_CASE("inputs discard the tensors of earlier iterations") {
 TEST_CASE("a middle stage sends to both neighbours, in its session") {
   const auto job = pipeline_job();
   const StagePosition middle(job, WorkerId(4));
-  StageSender sender(middle, {});
+  StageSender sender(middle, {.activations = plan::Bf16{}});
+  msg::WorkerReport report;
   StageOutbox out;
   sender.begin(Session(7));
   sender.send_mini_batch(Iteration(5), leased(6), out);
   sender.send_no_more(Iteration(6), out);
   sender.send_given_up(Iteration(6), out);
-  sender.send_activation({Iteration(5), 2, 1}, 2, zeros(14), out);
-  sender.send_gradient({Iteration(5), 2, 1}, 2, {}, Clock(3), out);
+  sender.send_activation({Iteration(5), 2, 1}, 2, zeros(14), report, out);
+  sender.send_gradient({Iteration(5), 2, 1}, 2, {}, Clock(3), report, out);
+  CHECK(report.stage_bytes == 14 * 2);
+  CHECK(report.plain_stage_bytes == 14 * 4);
   const std::vector<Address> receivers{worker(5), worker(5), worker(3),
                                        worker(5), worker(5), worker(3)};
   REQUIRE(out.sent.size() == receivers.size());
@@ -246,11 +249,13 @@ TEST_CASE("the first stage sends no gradient, and the last no activation; both g
   const StagePosition first(job, WorkerId(3)), last(job, WorkerId(5));
   StageOutbox out;
   const StageSender of_first(first, {}), of_last(last, {});
-  of_first.send_gradient({Iteration(1), 0, 0}, 2, {}, Clock(0), out);
+  msg::WorkerReport report;
+  of_first.send_gradient({Iteration(1), 0, 0}, 2, {}, Clock(0), report, out);
   of_last.send_mini_batch(Iteration(1), leased(6), out);
   of_last.send_no_more(Iteration(1), out);
-  of_last.send_activation({Iteration(1), 0, 2}, 2, {}, out);
+  of_last.send_activation({Iteration(1), 0, 2}, 2, {}, report, out);
   CHECK(out.sent.empty());
+  CHECK(report.plain_stage_bytes == 0);
   of_first.send_given_up(Iteration(1), out);
   of_last.send_given_up(Iteration(1), out);
   REQUIRE(out.sent.size() == 2);

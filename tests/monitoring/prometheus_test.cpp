@@ -99,6 +99,8 @@ Progress some_progress() {
           .plain_push_bytes = 4000,
           .pull_bytes = 500,
           .plain_pull_bytes = 500,
+          .stage_bytes = 30,
+          .plain_stage_bytes = 60,
           .malformed = 4,
           .refused = 5};
 }
@@ -173,6 +175,8 @@ TEST_CASE("a scrape has the reports of the monitor") {
   CHECK(values["leeway_pushed_bytes_total{encoded=\"true\"}"] == 1000);
   CHECK(values["leeway_pushed_bytes_total{encoded=\"false\"}"] == 4000);
   CHECK(values["leeway_pulled_bytes_total{encoded=\"true\"}"] == 500);
+  CHECK(values["leeway_stage_bytes_total{encoded=\"true\"}"] == 30);
+  CHECK(values["leeway_stage_bytes_total{encoded=\"false\"}"] == 60);
   CHECK(values["leeway_malformed_messages_total"] == 4);
   CHECK(values["leeway_refused_messages_total"] == 5);
   CHECK(values["leeway_evictions_total"] == 1);

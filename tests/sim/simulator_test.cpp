@@ -177,6 +177,17 @@ TEST_CASE("a pipeline that simulates only costs takes as long as one that trains
   CHECK(time(true) == time(false));
 }
 
+TEST_CASE("the bytes between stages are counted, and what they are without a codec") {
+  Plan plan = slow_link_plan(false);
+  const auto plain = simulate(plan, World(*plan.simulated)).totals.last;
+  CHECK(plain.stage_bytes > 0);
+  CHECK(plain.stage_bytes == plain.plain_stage_bytes);
+  plan.compress.activations = plan.compress.activation_gradients = plan::Bf16{};
+  const auto encoded = simulate(plan, World(*plan.simulated)).totals.last;
+  CHECK(encoded.plain_stage_bytes == plain.plain_stage_bytes);
+  CHECK(2 * encoded.stage_bytes == plain.stage_bytes);
+}
+
 TEST_CASE("bursts of all workers in turn cost bsp more time than ssp") {
   Plan plan = tiny_plan();
   plan.data = plan::Synthetic{600, 20, plan::Clusters{3, 4, 3}};
