@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "actors/worker/participant.hpp"
+#include "policies/codec/blobs.hpp"
 #include "policies/pipeline/schedule.hpp"
 #include "tests/fuzz/role_bytes.hpp"
 #include "tests/support/tiny.hpp"
@@ -50,6 +51,10 @@ std::vector<std::shared_ptr<const Job>> make_jobs() {
     plan.batch = 6;
     made.push_back(job_of(plan));
   }
+  Plan encoded = tiny_plan();
+  encoded.compress.push = plan::TopK{0.1};
+  encoded.compress.pull = plan::Int8{};
+  made.push_back(job_of(encoded));
   return made;
 }
 
@@ -142,8 +147,13 @@ class Peers {
     msg::Weights answer{.iteration = pull.iteration, .number = pull.number};
     for (const BlockId id : job_->stages->share_of(id_).at[shard.value()].blocks) {
       const std::int64_t floats = job_->layout->block(id).floats;
-      answer.blocks.push_back(
-          {id, Version(pull.iteration.value()), DType::f32, Shape{floats}, zeros(floats)});
+      msg::BlockData block{id, Version(pull.iteration.value()), DType::f32, Shape{floats},
+                           zeros(floats)};
+      if (job_->pull_codec) {
+        block.data = encode_blob(*job_->pull_codec, block.data, floats);
+        block.codec = id_of(job_->plan.compress.pull);
+      }
+      answer.blocks.push_back(std::move(block));
     }
     return answer;
   }
@@ -168,10 +178,11 @@ class Peers {
 };
 
 void run(std::span<const std::uint8_t> input) {
+  const auto& of = job(input.empty() ? 0 : input[0]);
   std::vector<std::int64_t> sizes;
-  for (const auto& block : job(7)->layout->blocks()) sizes.push_back(block.floats);
-  Bytes bytes(input, std::move(sizes));
-  const auto& of = job(bytes.byte());
+  for (const auto& block : of->layout->blocks()) sizes.push_back(block.floats);
+  Bytes bytes(input.subspan(input.empty() ? 0 : 1), std::move(sizes), of->pull_codec.get(),
+              id_of(of->plan.compress.pull));
   const WorkerId id(bytes.byte() % of->plan.workers);
   const auto role = make_participant(of, id);
   PeersOutbox out;

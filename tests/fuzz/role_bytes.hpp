@@ -15,6 +15,7 @@
 #include "actors/outbox.hpp"
 #include "core/check.hpp"
 #include "messages/envelope.hpp"
+#include "policies/codec/codec.hpp"
 #include "tests/messages/fields_envelope.hpp"
 
 namespace leeway::test {
@@ -22,8 +23,10 @@ namespace leeway::test {
 /// Reads values from bytes: mostly small values, which are meaningful to roles, and extreme ones.
 class Bytes {
  public:
-  Bytes(std::span<const std::uint8_t> bytes, std::vector<std::int64_t> block_sizes)
-      : bytes_(bytes), sizes_(std::move(block_sizes)) {}
+  /// `codec`: of most tensors that are encoded; null: none.
+  Bytes(std::span<const std::uint8_t> bytes, std::vector<std::int64_t> block_sizes,
+        const Codec* codec = nullptr, CodecId codec_id = CodecId::none)
+      : bytes_(bytes), sizes_(std::move(block_sizes)), codec_(codec), codec_id_(codec_id) {}
   bool empty() const { return bytes_.empty(); }
   std::uint8_t byte() {
     if (bytes_.empty()) return 0;
@@ -117,6 +120,7 @@ class Bytes {
     // Usually the size of a block of the model.
     out.shape = kind < 128 ? Shape{sizes_[kind % sizes_.size()]} : Shape{kind % 4, kind % 16};
     out.data = Blob::allocate(static_cast<std::size_t>(out.shape.count()) * size_of(DType::f32));
+    if (codec_ && kind >= 32 && kind < 240) return read_encoded(out);
     if (kind >= 250) {
       out.dtype = DType::f32;
       out.codec = static_cast<CodecId>(byte() % 9);
@@ -125,8 +129,19 @@ class Bytes {
     if (out.data.size() > 0) std::memset(out.data.mutable_data(), kind, out.data.size());
   }
 
+  /// An encoding of the right size, with any content.
+  template <class Tensor>
+  void read_encoded(Tensor& out) {
+    out.codec = codec_id_;
+    out.data = Blob::allocate(codec_->size(static_cast<std::size_t>(out.shape.count())));
+    for (std::size_t i = 0; i < out.data.size(); ++i)
+      out.data.mutable_data()[i] = static_cast<std::byte>(byte());
+  }
+
   std::span<const std::uint8_t> bytes_;
   std::vector<std::int64_t> sizes_;
+  const Codec* const codec_;
+  const CodecId codec_id_;
 };
 
 /// Drops messages; keeps the work.

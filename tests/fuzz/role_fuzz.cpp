@@ -51,10 +51,25 @@ std::vector<std::shared_ptr<const Job>> make_jobs() {
   return made;
 }
 
-/// Bits 0 to 2 and 4 of a byte select the job, bit 3 the shard.
+/// Jobs whose gradients are encoded.
+std::vector<std::shared_ptr<const Job>> make_encoded_jobs() {
+  std::vector<std::shared_ptr<const Job>> made;
+  for (const plan::Codec& codec :
+       {plan::Codec(plan::Fp16{}), plan::Codec(plan::Int8{}), plan::Codec(plan::Int4{}),
+        plan::Codec(plan::TwoBit{}), plan::Codec(plan::OneBit{}), plan::Codec(plan::TopK{0.1, 1}),
+        plan::Codec(plan::RandomK{0.1})}) {
+    Plan plan = tiny_plan();
+    plan.compress.push = codec;
+    made.push_back(job_of(plan));
+  }
+  return made;
+}
+
+/// Bits 0 to 2, 4 and 5 of a byte select the job, bit 3 the shard.
 const std::shared_ptr<const Job>& job(std::uint8_t choice) {
-  static const auto jobs = make_jobs();
+  static const auto jobs = make_jobs(), encoded = make_encoded_jobs();
   LW_CHECK(jobs.size() == 16, jobs.size());
+  if (choice / 32 % 2 == 1) return encoded[choice % 8 % encoded.size()];
   return jobs[choice % 8 + choice / 16 % 2 * 8u];
 }
 
@@ -67,9 +82,13 @@ std::unique_ptr<Role> make_role(std::uint8_t which, std::uint8_t choice) {
 void run(std::span<const std::uint8_t> input) {
   std::vector<std::int64_t> sizes;
   for (const auto& block : job(0)->layout->blocks()) sizes.push_back(block.floats);
-  Bytes bytes(input, std::move(sizes));
-  const std::uint8_t which = bytes.byte();
-  const auto role = make_role(which, bytes.byte());
+  const std::uint8_t which = input.empty() ? 0 : input[0];
+  const std::uint8_t choice_of_job = input.size() < 2 ? 0 : input[1];
+  const Job& its_job = *job(choice_of_job);
+  Bytes bytes(input.subspan(std::min<std::size_t>(2, input.size())), std::move(sizes),
+              its_job.push_codecs ? &its_job.push_codecs->at(Iteration(0)) : nullptr,
+              id_of(its_job.plan.compress.push));
+  const auto role = make_role(which, choice_of_job);
   NullOutbox out;
   role->on_start(out);
   while (!bytes.empty()) {
