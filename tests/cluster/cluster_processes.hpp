@@ -78,6 +78,12 @@ class Nodes {
   std::vector<std::unique_ptr<Listener>> nodes_;
 };
 
+/// An address at which no process listens.
+inline std::string free_address() {
+  Nodes nodes(1);
+  return nodes[0].name();
+}
+
 inline std::vector<std::string> operator+(std::vector<std::string> all,
                                           const std::vector<std::string>& more) {
   all.insert(all.end(), more.begin(), more.end());

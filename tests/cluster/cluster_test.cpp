@@ -208,16 +208,21 @@ TEST_CASE("a worker that was placed later starts on the node that joins") {
   check_trained_once(folder / "run", kSamples);
 }
 
-TEST_CASE("when a shard's node dies, the run fails with its name, and the other nodes are free") {
+TEST_CASE("when a shard's node dies or stops, the run fails with its name, and all are free") {
+  const bool killed = GENERATE(true, false);
   TemporaryFolder folder;
-  Nodes nodes(2);
-  Process program(slow_run(nodes, folder / "run"));
+  const std::string silence = killed ? kLongSilence : "2s";
+  Nodes nodes(2, silence);
+  Process program(slow_run(nodes, folder / "run", kEndless, silence));
   REQUIRE(gets_going(folder / "run"));
   const std::string name = nodes[0].name();
-  nodes[0].process().signal(SIGKILL);
+  nodes[0].process().signal(killed ? SIGKILL : SIGSTOP);
   check_ends(program, 1);
   CHECK_THAT(program.err(), Contains("shard 0") && Contains(name));
   CHECK(nodes[1].prints("free"));
+  if (killed) return;
+  nodes[0].process().signal(SIGCONT);
+  CHECK(nodes[0].prints("free"));
 }
 
 TEST_CASE("nodes are free when their program dies, and when it is interrupted") {

@@ -1,12 +1,10 @@
-// Starting and examining the nodes of a cluster: `leeway doctor`, --at-least, logs and service
-// managers.
+// Starting the nodes of a cluster: --at-least, addresses, logs and service managers.
 #include <arpa/inet.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include <nlohmann/json.hpp>
-#include <set>
 
 #include "tests/cluster/cluster_processes.hpp"
 
@@ -14,12 +12,6 @@ namespace leeway::test {
 namespace {
 
 using Catch::StartsWith;
-
-/// An address at which no process listens.
-std::string free_address() {
-  Nodes nodes(1);
-  return nodes[0].name();
-}
 
 std::vector<std::string> node_at(const std::string& address) {
   return {kBin + "/leeway", "node", "--listen", address, "--silence", kLongSilence};
@@ -52,52 +44,6 @@ class ServiceManager {
 };
 
 }  // namespace
-
-TEST_CASE("leeway doctor shows machines and measures the connections of all pairs of nodes") {
-  Nodes nodes(3);
-  const auto healthy = run_program({kBin + "/leeway", "doctor", nodes.text(), "--json"});
-  INFO(healthy.out << healthy.err);
-  REQUIRE(healthy.code == 0);
-  const auto json = nlohmann::json::parse(healthy.out);
-  REQUIRE(json["nodes"].size() == 3);
-  CHECK(json["nodes"][1]["name"] == nodes[1].name());
-  CHECK(json["nodes"][1]["cores"] > 0);
-  CHECK(json["nodes"][1]["job"].is_null());
-  CHECK(json["problems"].empty());
-  std::set<std::pair<int, int>> pairs;
-  for (const auto& link : json["links"]) {
-    CHECK(link["round_trip_seconds"] > 0);
-    CHECK(link["shared_memory"] == true);
-    pairs.emplace(link["from"], link["to"]);
-  }
-  CHECK(pairs == std::set<std::pair<int, int>>{
-                     {0, 1}, {0, 2}, {0, 3}, {1, 2}, {1, 3}, {2, 1}, {2, 3}, {3, 1}, {3, 2}});
-  const auto table = run_program({kBin + "/leeway", "doctor", nodes.text(), "--transport", "tcp"});
-  CHECK(table.code == 0);
-  CHECK_THAT(table.out,
-             Contains("free") && Contains("Round trip in us") && Contains("No problems"));
-}
-
-TEST_CASE("leeway doctor names a node without an answer and its remedy, and a busy node's job") {
-  TemporaryFolder folder;
-  Nodes nodes(1);
-  const std::string missing = free_address();
-  Process program(slow_run(nodes, folder / "run"));
-  REQUIRE(gets_going(folder / "run"));
-  const auto found = run_program({kBin + "/leeway", "doctor", nodes.text() + "," + missing});
-  CHECK(found.code == 1);
-  CHECK_THAT(found.out, Contains("hosts the job of linear-regression") && Contains("no answer") &&
-                            Contains(missing + ": no process listens there") &&
-                            Contains("`leeway node --listen " + missing + "`"));
-  program.signal(SIGINT);
-  CHECK(program.wait() == 130);
-}
-
-TEST_CASE("leeway doctor refuses a list without nodes") {
-  const auto refused = run_program({kBin + "/leeway", "doctor"});
-  CHECK(refused.code == 2);
-  CHECK_THAT(refused.err, Contains("leeway doctor a:4242,b:4242"));
-}
 
 TEST_CASE(
     "a program starts with the nodes that answer, and another takes its workers when it runs") {
@@ -150,6 +96,25 @@ TEST_CASE("a node whose file descriptors are used up by silent callers is reache
   }
   CHECK(comes_true([&] { return run_program({kBin + "/leeway", "status", address}).code == 0; }));
   for (const int caller : callers) close(caller);
+}
+#endif
+
+#ifdef LEEWAY_FAULTY_DISK
+TEST_CASE("a run goes on when the disk of a node with a shard is full, and names the node") {
+  TemporaryFolder folder;
+  Nodes nodes(0);
+  nodes.add(std::vector<std::string>{
+                "/usr/bin/env", "LD_PRELOAD=" LEEWAY_FAULTY_DISK,
+                "LEEWAY_FAULTY_DISK=" + (folder / "checkpoints") + " write 0 fails"} +
+            node_at("127.0.0.1:0"));
+  const auto finished =
+      run_program(slow_run(nodes, folder / "run", "5") +
+                  std::vector<std::string>{"--checkpoint-every", "1ep", "--checkpoint-dir",
+                                           folder / "checkpoints"});
+  INFO(finished.err);
+  CHECK(finished.code == 0);
+  CHECK_THAT(finished.err, Contains("No space left on device") && Contains(nodes[0].name()));
+  check_trained_once(folder / "run", 10000, 5);
 }
 #endif
 

@@ -1,18 +1,21 @@
 #!/usr/bin/env python3
 """Hostile packets to the port of a node agent, idle and in the middle of a job.
 
-usage: hostile.py BUILD [--packets 20000] [--rounds 3] [--seed 1]
+usage: hostile.py BUILD [--packets 20000] [--rounds 3] [--seed 1] [--silent 1200]
 
 For each kind of connection (plain; TLS with a valid certificate, with one of another authority, and with one that has
 expired), a sender (tests/transport/hostile_sender.cpp) sends random, truncated, changed, oversized and repeated packets to
 an idle agent, and to the agent of a running job. No process may crash, memory must stay within 64 MB of its earlier
 value, and the job must end well. Prints the job's rate beside the sender, as a share of its rate beside the same sender
-aimed at a port that discards everything (medians over the rounds). Exit code 1 after a failure.
+aimed at a port that discards everything (medians over the rounds). Last, silent connections to the agent of a TLS job:
+the job's rate beside them as a share of its rate without them, and the descriptors that the agent keeps after them.
+Exit code 1 after a failure.
 """
 import argparse
 import json
 import os
 import re
+import resource
 import shutil
 import signal
 import socket
@@ -53,6 +56,10 @@ def listening(log):
 def memory_mb(process):
     status = Path(f"/proc/{process.pid}/status").read_text()
     return int(re.search(r"VmRSS:\s+(\d+)", status)[1]) / 1024
+
+
+def descriptors(process):
+    return len(os.listdir(f"/proc/{process.pid}/fd"))
 
 
 class Discard:
@@ -148,11 +155,7 @@ class Trial:
                 self.finish(self.send(port, sender_tls))
                 time.sleep(1)
             idle = self.check(agent, before, f"{name}, idle") - before
-            run = self.folder / f"{name}.run"
-            program_log = self.folder / f"{name}.program.log"
-            program = start([self.bin / "fashion-mlp", "--nodes", address, "--workers", "2", "--epochs", "100000",
-                             "--evaluate-every", "0", "--checkpoint-every", "none", "--out", run, *tls], program_log)
-            wait_for(lambda: self.rate(run) > 0, f"the beginning of the job ({program_log})")
+            program, run, program_log = self.train(name, address, tls)
             before = memory_mb(agent)
             shares = []
             for turn in range(self.arguments.rounds):
@@ -166,9 +169,7 @@ class Trial:
                     rates[target] = (self.rate(run) - samples) / (time.monotonic() - began)
                 shares.append(rates["agent"] / max(rates["discard"], 1e-9))
             busy = self.check(agent, before, f"{name}, in a job") - before
-            program.send_signal(signal.SIGINT)
-            if program.wait(timeout=60) != 130:
-                raise Failed(f"{name}: the program has ended with code {program.returncode}: {program_log.read_text()}")
+            self.interrupt(name, program, program_log)
             print(f"{name:12} idle {idle:+5.1f} MB, in a job {busy:+5.1f} MB, rate {statistics.median(shares):.2f} "
                   f"({min(shares):.2f} to {max(shares):.2f})", flush=True)
         finally:
@@ -177,12 +178,59 @@ class Trial:
                     process.kill()
             discard.socket.close()
 
+    def train(self, name, address, tls):
+        """Starts an endless job on the agent: its process, run folder and log."""
+        run = self.folder / f"{name}.run"
+        log = self.folder / f"{name}.program.log"
+        program = start([self.bin / "fashion-mlp", "--nodes", address, "--workers", "2", "--epochs", "100000",
+                         "--evaluate-every", "0", "--checkpoint-every", "none", "--out", run, *tls], log)
+        wait_for(lambda: self.rate(run) > 0, f"the beginning of the job ({log})")
+        return program, run, log
+
+    def interrupt(self, name, program, log):
+        program.send_signal(signal.SIGINT)
+        if program.wait(timeout=60) != 130:
+            raise Failed(f"{name}: the program has ended with code {program.returncode}: {log.read_text()}")
+
+    def silent(self, name, own):
+        """Connections that send nothing."""
+        tls = ["--tls", own]
+        log = self.folder / f"{name}.agent.log"
+        agent = start([self.bin / "leeway", "node", "--listen", "127.0.0.1:0", *tls], log)
+        program = None
+        try:
+            address = listening(log)
+            port = int(address.rsplit(":", 1)[1])
+            program, run, program_log = self.train(name, address, tls)
+            before = descriptors(agent)
+            shares = []
+            for turn in range(self.arguments.rounds):
+                rates = {}
+                for count in (0, self.arguments.silent) if turn % 2 == 0 else (self.arguments.silent, 0):
+                    idle = [socket.create_connection(("127.0.0.1", port), 60) for _ in range(count)]
+                    began, samples = time.monotonic(), self.rate(run)
+                    time.sleep(6)
+                    rates[count] = (self.rate(run) - samples) / (time.monotonic() - began)
+                    for connection in idle:
+                        connection.close()
+                shares.append(rates[self.arguments.silent] / max(rates[0], 1e-9))
+            wait_for(lambda: descriptors(agent) <= before, f"{name}: as few descriptors as before, {before}")
+            self.interrupt(name, program, program_log)
+            print(f"{name:12} {self.arguments.silent} connections, rate {statistics.median(shares):.2f} "
+                  f"({min(shares):.2f} to {max(shares):.2f}), descriptors of the agent as before", flush=True)
+        finally:
+            for process in (program, agent):
+                if process and process.poll() is None:
+                    process.kill()
+
     def all(self):
         self.one("plain", None, None)
         own = self.certificates("own")
         self.one("valid", own, own)
         self.one("foreign", own, self.certificates("other"))
         self.one("expired", own, self.expiring)
+        if self.arguments.silent > 0:
+            self.silent("silent", own)
 
     def expiring(self):
         """A certificate of the authority that expires in three seconds."""
@@ -212,6 +260,7 @@ def main():
     parser.add_argument("--packets", type=int, default=20_000)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--silent", type=int, default=1200, help="silent connections; 0 leaves them out")
     arguments = parser.parse_args()
     folder = Path(tempfile.mkdtemp(prefix="leeway-hostile-"))
     trial = Trial(arguments, folder)
@@ -226,5 +275,6 @@ def main():
 
 
 if __name__ == "__main__":
+    resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
     os.environ["LEEWAY_TOKEN"] = str(Path(tempfile.gettempdir()) / f"leeway-hostile-token-{os.getpid()}")
     sys.exit(main())

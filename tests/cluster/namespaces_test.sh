@@ -31,9 +31,26 @@ switch loss 0.01
 # The address at which the nodes can call the program.
 expect "$folder/lossy.log" "listening on 10.98.7.1:"
 
-echo "--- a worker's host is disconnected and returns"
 switch delay 1
 switch loss 0
+
+echo "--- c cannot connect to b, and leeway doctor names the direction"
+doctor() {
+  (on "$program_host" "$bin/leeway" doctor 10.98.7.2:4242,10.98.7.3:4242 --tls "$folder/tls/program" >"$folder/doctor.log" 2>&1)
+}
+doctor
+expect "$folder/doctor.log" "No problems"
+one_way=(rule add to 10.98.7.2 ipproto tcp dport 4242 prohibit)
+ip -n "${hosts[2]}" "${one_way[@]}"
+if doctor; then
+  echo "leeway doctor has not found the problem"
+  exit 1
+fi
+expect "$folder/doctor.log" "10.98.7.3:4242 does not reach 10.98.7.2:4242: "
+if grep "10.98.7.2:4242 does not reach" "$folder/doctor.log"; then exit 1; fi
+ip -n "${hosts[2]}" "${one_way[@]/add/del}"
+
+echo "--- a worker's host is disconnected and returns"
 (train "$folder/cut.log" --staleness 3 --epochs 0 --seconds 3600) &
 run=$!
 await "$folder/b.log" "began the job" 2
