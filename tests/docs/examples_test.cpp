@@ -1,7 +1,8 @@
 // Every C++ and C example of the docs and of the headers compiles unchanged.
 //
 // In docs an example is a block that begins with ```cpp. In a header it is the indented text of a
-// comment below a line that begins with `// Example`, or ` * Example` for C.
+// comment below a line that begins with `// Example`, or ` * Example` for C; and the expressions
+// after "Example: " or "Examples: " in a comment that begins with ///.
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,6 +12,7 @@
 #include <fstream>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/text.hpp"
@@ -59,6 +61,64 @@ void find_marked(const std::string& name, std::istream& in, bool is_c, std::vect
   }
 }
 
+/// The end of the expression that begins at `at`: before ", " or a final stop, outside of brackets
+/// and quotes.
+std::size_t end_of_expression(const std::string& text, std::size_t at) {
+  int depth = 0;
+  bool quoted = false;
+  for (; at < text.size(); ++at) {
+    const char c = text[at];
+    if (c == '"') quoted = !quoted;
+    if (quoted) continue;
+    if (c == '(' || c == '{') ++depth;
+    if (c == ')' || c == '}') --depth;
+    const bool separates = c == ',' || c == '.';
+    if (depth == 0 && separates && (at + 1 == text.size() || text[at + 1] == ' ')) break;
+  }
+  return at;
+}
+
+/// The expressions of one comment.
+std::vector<std::string> expressions_of(const std::string& comment) {
+  std::vector<std::string> found;
+  for (const std::string mark : {"Example: ", "Examples: "}) {
+    std::size_t at = comment.find(mark);
+    if (at == std::string::npos) continue;
+    for (at += mark.size(); at < comment.size();) {
+      const std::size_t end = end_of_expression(comment, at);
+      found.push_back(comment.substr(at, end - at));
+      if (end == comment.size() || comment[end] == '.') break;
+      at = end + 2;
+    }
+  }
+  return found;
+}
+
+/// Makes one program of the expressions in the comments of a header. Those of the class Scenario
+/// are calls of its methods.
+void find_expressions(const std::string& name, std::istream& in, std::vector<Example>& out) {
+  const bool are_methods = name == "runtime/scenario.hpp";
+  std::string statements, comment;
+  for (std::string line; std::getline(in, line);) {
+    const std::size_t slashes = line.find("/// ");
+    if (slashes != std::string::npos && line.find_first_not_of(' ') == slashes) {
+      comment += (comment.empty() ? "" : " ") + line.substr(slashes + 4);
+      continue;
+    }
+    for (std::string& expression : expressions_of(std::exchange(comment, {}))) {
+      if (expression.starts_with('.')) expression.erase(0, 1);
+      statements += are_methods ? concat("  scenario.", expression, ";\n")
+                                : concat("  (void)(", expression, ");\n");
+    }
+  }
+  if (statements.empty()) return;
+  out.push_back({name, concat("#include <leeway/leeway.hpp>\n#include <leeway/testing.hpp>\n"
+                              "using namespace leeway;\nusing namespace std::chrono_literals;\n"
+                              "void use(Scenario scenario, const SimulatedRun& run) {\n"
+                              "  (void)scenario, (void)run;\n",
+                              statements, "}\n")});
+}
+
 std::vector<Example> all_examples() {
   const fs::path root = LEEWAY_SOURCE_DIR;
   std::vector<Example> examples;
@@ -67,6 +127,10 @@ std::vector<Example> all_examples() {
     std::ifstream in(path);
     if (path.extension() == ".md") find_fenced(name, in, examples);
     if (path.extension() == ".hpp") find_marked(name, in, /*is_c=*/false, examples);
+    if (path.extension() == ".hpp") {
+      std::ifstream again(path);
+      find_expressions(name, again, examples);
+    }
     if (path.extension() == ".h") find_marked(name, in, /*is_c=*/true, examples);
   };
   for (const auto& entry : fs::directory_iterator(root)) {
@@ -112,6 +176,13 @@ TEST_CASE("every C++ and C example of docs and headers compiles") {
     INFO(example.place);
     CHECK(errors_in(example) == "");
   }
+}
+
+TEST_CASE("expressions are found in comments of headers") {
+  CHECK(expressions_of("Two. Examples: f({1, 2}, \"a, b.\"), g(0.5). More text.") ==
+        std::vector<std::string>{"f({1, 2}, \"a, b.\")", "g(0.5)"});
+  CHECK(expressions_of("One. Example: .h(5ms).") == std::vector<std::string>{".h(5ms)"});
+  CHECK(expressions_of("No expression.").empty());
 }
 
 TEST_CASE("an example that does not compile is reported with the compiler's error") {

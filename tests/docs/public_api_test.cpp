@@ -59,7 +59,8 @@ TEST_CASE("a scenario program includes at most 20 headers, and no kernel, mesh o
   CHECK(headers.size() - std::count_if(headers.begin(), headers.end(), is_generated) <=
         kMostHeaders);
   for (const auto& header : headers)
-    for (const char* folder : {"kernels/", "cluster/", "runtime/flags/", "runtime/cluster/"})
+    for (const char* folder :
+         {"kernels/", "cluster/", "transport/", "sim/", "runtime/flags/", "runtime/cluster/"})
       CHECK_FALSE(header.starts_with(folder));
   headers.insert("leeway.hpp");
   CHECK(foreign_includes(headers) == "");

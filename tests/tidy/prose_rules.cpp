@@ -18,18 +18,21 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kMaxParagraphLines = 7;
+constexpr int kMaxParagraphLines = 6;
 
 struct Banned {
   std::string_view word;
   std::string_view instead;
 };
-constexpr std::array<Banned, 13> kBanned = {{
+constexpr std::array<Banned, 16> kBanned = {{
     {"nobody", "no worker, no actor"},
     {"somebody", "the actor"},
     {"everybody", "all workers"},
     {"torn", "partial push"},
     {"misfit", "invalid push"},
+    {"desk", "queue, orders"},
+    {"shelf", "cache"},
+    {"agenda", "pending orders"},
     {"in vain", "without effect"},
     {"beforehand", "in advance"},
     {"for want of", "without"},
@@ -194,6 +197,49 @@ std::vector<std::string> long_paragraphs(const SourceFile& file) {
   return wrong;
 }
 
+std::vector<std::string> broken_tables(const SourceFile& file) {
+  std::vector<std::string> wrong;
+  const auto lines = lines_of(file.text);
+  const auto code = code_lines(lines);
+  std::size_t columns = 0;  // of the present table; 0: none
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    const std::size_t text = lines[i].find_first_not_of(' ');
+    if (code[i] || text == std::string::npos || lines[i][text] != '|') {
+      columns = 0;
+      continue;
+    }
+    // A bar within a cell is escaped.
+    std::size_t bars = 0;
+    for (std::size_t at = 0; at < lines[i].size(); ++at)
+      if (lines[i][at] == '|' && (at == 0 || lines[i][at - 1] != '\\')) ++bars;
+    if (!lines[i].ends_with('|')) {
+      wrong.push_back(concat(file.path, ':', i + 1, ": the row does not end with |"));
+      continue;
+    }
+    if (columns > 0 && bars != columns)
+      wrong.push_back(concat(file.path, ':', i + 1, ": the row has ", bars - 1,
+                             " columns, and its table ", columns - 1));
+    if (columns == 0) columns = bars;
+  }
+  return wrong;
+}
+
+std::optional<std::uint64_t> constant_of(const std::string& text, const std::string& name) {
+  const std::regex definition(
+      "\\b" + name + R"( = (seconds\()?([0-9']+)[uUlL]*( << | \* )?([0-9']*)[uUlL]*\)?[;,])");
+  std::smatch found;
+  if (!std::regex_search(text, found, definition)) return std::nullopt;
+  const auto number = [](std::string digits) {
+    std::erase(digits, '\'');
+    return std::stoull(digits);
+  };
+  const std::uint64_t first = number(found[2]);
+  if (found[1].matched) return first * 1'000'000'000;
+  if (!found[3].matched) return first;
+  const std::uint64_t second = number(found[4]);
+  return found[3] == " << " ? first << second : first * second;
+}
+
 std::vector<std::string> broken_links(const SourceFile& file, const std::string& root) {
   static const std::regex link(R"(\]\(([^)\s]+)\))");
   std::vector<std::string> wrong;
@@ -246,8 +292,9 @@ std::vector<SourceFile> documents(const std::string& root) {
       files.push_back({fs::relative(path, root).generic_string(), read_file(path)});
   };
   for (const auto& entry : fs::directory_iterator(root)) add(entry.path());
-  for (const auto& entry : fs::recursive_directory_iterator(fs::path(root) / "docs"))
-    add(entry.path());
+  for (const char* folder : {"bench", "deploy", "docs", "examples", "messages", "scripts", "tests"})
+    for (const auto& entry : fs::recursive_directory_iterator(fs::path(root) / folder))
+      add(entry.path());
   std::sort(files.begin(), files.end(),
             [](const SourceFile& a, const SourceFile& b) { return a.path < b.path; });
   return files;
