@@ -172,10 +172,11 @@ study::Campaign::Figures figures_of(const Outcome& outcome) {
 
 /// The methods with this optimizer, as indices.
 std::vector<std::size_t> methods_of(std::size_t optimizer) {
+  const bool has_momentum =
+      std::holds_alternative<plan::Momentum>(kTunedOptimizers[optimizer].kind);
   std::vector<std::size_t> methods;
   for (std::size_t method = 0; method < std::size(kMethods); ++method)
-    if (!kMethods[method].only_momentum || kTunedOptimizers[optimizer].name == "momentum")
-      methods.push_back(method);
+    if (!kMethods[method].only_momentum || has_momentum) methods.push_back(method);
   return methods;
 }
 
