@@ -38,6 +38,7 @@ struct CoordinatorOptions {
   std::string arithmetic;                  // of this program's machine; see node::Answer
   bool measure_clocks = false;             // of the nodes
   Duration answer_limit = seconds(20);     // for an answer, or a sign that the node loads data
+  Duration hurry = seconds(2);             // after a problem, for other nodes to report theirs
   Duration end_limit = seconds(10);        // for the end of a node's actors
   Duration silent_end_limit = seconds(2);  // the same, for a silent node
   Duration silence = seconds(2);           // after which a node counts as silent

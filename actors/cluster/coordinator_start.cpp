@@ -10,8 +10,6 @@
 namespace leeway {
 namespace {
 
-/// After the first problem, for the other nodes to report theirs.
-constexpr Duration kHurry = seconds(2);
 constexpr int kPings = 5;
 /// Pieces of data in flight to one node.
 constexpr std::int64_t kPiecesAhead = 8;
@@ -93,7 +91,7 @@ void Coordinator::advance() {
     const bool spares = failed && prepares && can_spare_nodes();
     if (std::any_of(nodes_.begin() + 1, nodes_.end(), awaited)) {
       if (!failed || spares) return;
-      if (!hurry_) hurry_ = site_.now_ns() + kHurry.ns;
+      if (!hurry_) hurry_ = site_.now_ns() + options_.hurry.ns;
       // A call ends in time by itself.
       if (phase_ == Phase::calling || site_.now_ns() < *hurry_) return;
     }

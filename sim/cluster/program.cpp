@@ -20,6 +20,7 @@ CoordinatorOptions options_of(const ClusterParts& parts, const std::string& name
           .who = "the program",
           .measure_clocks = parts.job->plan.seed % 2 == 0,
           .answer_limit = parts.limit(real.answer_limit.seconds()),
+          .hurry = parts.limit(real.hurry.seconds()),
           .end_limit = parts.limit(real.end_limit.seconds()),
           .silent_end_limit = parts.limit(real.silent_end_limit.seconds()),
           .silence = parts.silence,
