@@ -181,10 +181,11 @@ bool ClusterSimulation::is_ended_by_faults() const {
   if (program_->has_ended()) return faults_->has_killed_program();
   const Status problems = program_->role().problems();
   if (problems) return false;
-  return std::ranges::all_of(nodes_, [&](const Node& node) {
-    const bool is_named =
-        problems.error().text.find(concat("\n  ", name_of(node.number), ": ")) != std::string::npos;
-    return !is_named || faults_->has_disturbed(node.number);
+  // Others may be named as well, because they wait for that node.
+  return std::ranges::any_of(nodes_, [&](const Node& node) {
+    const std::string name = concat("\n  ", name_of(node.number), ": ");
+    return problems.error().text.find(name) != std::string::npos &&
+           faults_->has_disturbed(node.number);
   });
 }
 

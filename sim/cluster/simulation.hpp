@@ -75,8 +75,8 @@ class ClusterSimulation final : private ClusterView {
   void each_process(Call call) const;
   /// Why the run is stuck; empty if it is not.
   std::string stuck() const;
-  /// Whether faults have killed the program, or have kept all nodes from taking part without which
-  /// its job does not start.
+  /// Whether faults have killed the program, or have kept a node from taking part without which its
+  /// job does not start.
   bool is_ended_by_faults() const;
   /// The names of nodes that are not free, although they can be.
   std::string occupied_nodes() const;
