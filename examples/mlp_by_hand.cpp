@@ -29,8 +29,8 @@ Floats transposed(const Floats& a, std::size_t columns) {
   return out;
 }
 
-/// Turns scores into the gradient of the mean cross-entropy. Returns the number of correct rows.
-int to_gradient(Floats& scores, const std::vector<std::int32_t>& labels) {
+/// Turns scores into the gradient of the mean cross-entropy. Returns the share of correct rows.
+double to_gradient(Floats& scores, const std::vector<std::int32_t>& labels) {
   int correct = 0;
   for (std::size_t i = 0; i < labels.size(); ++i) {
     const auto row = scores.begin() + static_cast<std::ptrdiff_t>(i * kClasses);
@@ -40,7 +40,7 @@ int to_gradient(Floats& scores, const std::vector<std::int32_t>& labels) {
     for (auto one = row; one < row + kClasses; ++one)
       *one = (*one / sum - (one - row == labels[i] ? 1 : 0)) / static_cast<float>(labels.size());
   }
-  return correct;
+  return correct / static_cast<double>(labels.size());
 }
 }  // namespace
 
@@ -57,7 +57,7 @@ int main() {
   store.init("w1", {w1.data(), {kInputs, kHidden}});
   store.init("w2", {w2.data(), {kHidden, kClasses}});
   store.set_optimizer(leeway::momentum(0.05, 0.9));
-  double accuracy = 0;  // moving average
+  double accuracy = 0, batches = 0;  // moving average, of all batches while they are few
   while (const auto range = store.next_range()) {
     store.pull("w1", {w1.data(), {kInputs, kHidden}}).wait();
     store.pull("w2", {w2.data(), {kHidden, kClasses}}).wait();
@@ -67,7 +67,7 @@ int main() {
     Floats hidden = product(x, w1, kInputs, kHidden);
     for (float& one : hidden) one = std::max(one, 0.0f);
     Floats out = product(hidden, w2, kHidden, kClasses);
-    accuracy += 0.01 * (to_gradient(out, labels) / static_cast<double>(labels.size()) - accuracy);
+    accuracy += std::max(0.01, 1 / ++batches) * (to_gradient(out, labels) - accuracy);
     Floats of_hidden = product(out, transposed(w2, kClasses), kClasses, kHidden);
     for (std::size_t i = 0; i < hidden.size(); ++i) of_hidden[i] *= hidden[i] > 0 ? 1 : 0;
     const Floats of_w1 = product(transposed(x, kInputs), of_hidden, labels.size(), kHidden);

@@ -220,7 +220,7 @@ void MeshNode::call_again(const LinkPointer& link) {
 
 // ---- bulk lanes ----
 
-/// False: the connection has ended. A mesh that ends still sends what waits for its peers.
+/// False: the connection has ended. While the mesh closes, bulk lanes still open for its queues.
 bool MeshNode::pause_while_up(const LinkPointer& link, Token token, Duration time) {
   std::unique_lock lock(call_mutex_);
   call_changed_.wait_for(lock, chrono(time), [&] { return !link->is_up_by(token); });

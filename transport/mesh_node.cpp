@@ -12,7 +12,7 @@
 namespace leeway::transport {
 namespace {
 
-/// Most time to send what waits for other processes; links without progress end before.
+/// Time limit for closing, in which links send their queues. Links without progress end earlier.
 constexpr std::int64_t kCloseNs = 10'000'000'000;
 constexpr const char* kGivenUp = "it has given up on this process";
 

@@ -63,7 +63,7 @@ TEST_CASE("an invalid push is refused with the value found") {
         std::string::npos);
 }
 
-TEST_CASE("an invalid encoding of a push is refused with what is wrong with it") {
+TEST_CASE("a push with an invalid encoding is refused, and the error names the fault") {
   Plan plan = tiny_plan();
   plan.shards = 1;
   plan.compress.push = plan::TopK{0.5};

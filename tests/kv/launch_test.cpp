@@ -276,8 +276,7 @@ TEST_CASE("the C++ examples train as launched workers") {
   CHECK(weight(out / "linear_by_hand", "w") == Approx(3).margin(0.01));
   const std::string text = launch("mlp_by_hand"), last = "accuracy of the last batches: ";
   REQUIRE(text.find(last) != std::string::npos);
-  // A tenth is chance. How old the weights are, and with it the accuracy, depends on the machine.
-  CHECK(std::stod(text.substr(text.find(last) + last.size())) > 0.5);
+  CHECK(std::stod(text.substr(text.find(last) + last.size())) > 0.75);
 }
 
 TEST_CASE("stragglers slow launched workers down, and the status names their nodes") {
