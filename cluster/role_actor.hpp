@@ -27,7 +27,8 @@ struct HostState {
   std::map<caf::actor_addr, Address> addresses;
   std::map<Address, EndReason> end_reasons;  // of actors whose last launch is over
 
-  /// From now on, actors end only because the host does.
+  /// The host ends: neither events nor messages leave its actors, as if the process were lost. A
+  /// standby elsewhere would otherwise take events for reported that were not.
   std::atomic<bool> is_quiet{false};
   std::mutex closing_mutex;
   std::condition_variable closing_changed;
@@ -43,6 +44,7 @@ struct HostState {
     return true;
   }
   void send(Address from, Address to, Message message) const {
+    if (is_quiet) return;
     Delivery delivery{from, std::move(message)};
     if (!mail_to(to, std::move(delivery)) && options.events)
       options.events->send_out(from, to, std::move(delivery.message));

@@ -14,10 +14,10 @@ namespace {
 constexpr std::size_t kReportBacklog = 4u << 20;
 /// Most signs of life to a silent peer.
 constexpr std::uint32_t kUnansweredMax = 1000;
-/// A leaving link ends before its queue is sent and the farewell has come, when it has made no
-/// progress for this time, or this time from a silent peer; and after kLeaveMostNs in any case.
-constexpr std::int64_t kLeaveNs = 5'000'000'000, kLeaveSilentNs = 2'000'000'000;
-constexpr std::int64_t kLeaveMostNs = 60'000'000'000;
+/// A leaving link that makes no progress for this time ends before the farewell has come. The
+/// second is for a silent peer and for a lost connection, the third for a link with progress.
+constexpr std::int64_t kLeaveNs = 5'000'000'000, kLeaveSilentNs = 2'000'000'000,
+                       kLeaveMostNs = 60'000'000'000;
 
 Message on_host(Message message) {
   const auto is_elsewhere = [](const Blob& blob) { return blob.device() != Device{}; };
@@ -66,7 +66,7 @@ PeerCounts Link::counts() const {
 void Link::send(Address from, Address to, Message message) {
   message = on_host(std::move(message));
   std::lock_guard lock(mutex_);
-  if (state_ == State::leaving || state_ == State::ended) return;
+  if (leaving_ || state_ == State::ended) return;
   queue_.put(from, to, std::move(message));
   pump();
 }
@@ -82,7 +82,7 @@ void Link::pump() {
     ask_for_bulk();
     bulk_changed_.notify_all();
   }
-  if (state_ != State::leaving || queue_.waiting() > 0 || std::exchange(bye_sent_, true)) return;
+  if (!leaving_ || queue_.waiting() > 0 || std::exchange(bye_sent_, true)) return;
   lane_->send(FrameKind::bye, [&](Bytes& out) { ByteWriter(out).put(queue_.sent()); });
 }
 
@@ -107,13 +107,12 @@ void Link::ask_for_bulk() {
 void Link::leave() {
   mute_ = true;
   std::lock_guard lock(mutex_);
-  if (state_ == State::up) {
-    state_ = State::leaving;
-    progress_at_ = left_at_ = steady_ns();
-    pump();
-  } else if (state_ != State::leaving) {
-    end();
-  }
+  if (leaving_) return;
+  const bool has_more = state_ == State::up || (state_ == State::lost && !queue_.is_empty());
+  if (!has_more) return end();
+  leaving_ = true;
+  progress_at_ = left_at_ = steady_ns();
+  pump();
 }
 
 void Link::give_up() {
@@ -130,7 +129,7 @@ void Link::end_connection() {
   for (const BulkLane& lane : {bulk_out_, bulk_in_})
     if (lane.stream) lane.stream->cut();
   bulk_changed_.notify_all();
-  bulk_asked_ = offered_ = false;
+  bulk_asked_ = offered_ = bye_sent_ = false;
   queue_.lend_by(nullptr);  // until the peer is back
   if (borrower_) borrower_->reconnect();
 }
@@ -158,10 +157,10 @@ std::optional<Link::Attempt> Link::begin_call() {
   return begin_attempt(true);
 }
 
-Link::Objection Link::take_call(Token last, Attempt& attempt) {
+Link::Objection Link::take_call(Token last, bool continues, Attempt& attempt) {
   std::lock_guard event_lock(event_mutex_);
   std::lock_guard lock(mutex_);
-  if (state_ == State::leaving || state_ == State::ended) return Objection::ended;
+  if (state_ == State::ended || (leaving_ && !continues)) return Objection::ended;
   // The peer took the connection that this process called, after it had begun its own call.
   const bool is_late = state_ == State::up && connection_.called && connection_.token != last;
   const bool is_second = attempting_ == Attempting::calls && context_.own > mesh_;
@@ -197,6 +196,7 @@ bool Link::install(const Attempt& attempt, Connection connection, std::unique_pt
     connection_ = std::move(connection);
     lane_ = std::make_shared<SmallLane>(std::move(stream), context_.poller);
     state_ = State::up;
+    progress_at_ = steady_ns();
     lane_->start(
         {.on_frame =
              [weak = weak_from_this(), token](FrameKind kind, std::span<const std::byte> body) {
@@ -222,9 +222,7 @@ void Link::lose(Token token) {
   {
     std::lock_guard event_lock(event_mutex_);
     std::lock_guard lock(mutex_);
-    if (connection_.token != token) return;
-    if (state_ == State::leaving) end();
-    if (state_ != State::up) return;
+    if (connection_.token != token || state_ != State::up) return;
     state_ = State::lost;
     end_connection();
   }
@@ -265,9 +263,8 @@ void Link::tick(std::int64_t now, bool fresh) {
       acknowledge();
     }
     if (fresh) progress_at_ = now;
-    const std::int64_t limit = silent_ ? kLeaveSilentNs : kLeaveNs;
-    if (state_ == State::leaving && (now - progress_at_ > limit || now - left_at_ > kLeaveMostNs))
-      end();
+    const std::int64_t limit = silent_ || !lane_ ? kLeaveSilentNs : kLeaveNs;
+    if (leaving_ && (now - progress_at_ > limit || now - left_at_ > kLeaveMostNs)) end();
     if (lender_) lender_->reap();
   }
   if (now - heard_at_ <= silence || silent_) return;

@@ -1,12 +1,16 @@
 #pragma once
 // Link: one peer of a mesh: its lanes, and the messages in both directions.
 //
-//          install()         lose()
-//   (new) ----------> up ----------------> lost
-//                     ^ |  <-------------   |
-//             leave() | |     install()     | gone(), leave()
-//                     v  gone(), lose()     v
-//                  leaving --------------> ended
+//          install()      lose()
+//   (new) ----------> up --------> lost
+//                     | ^           | |
+//                     | +-----------+ |
+//                     |   install()   |
+//                     +---> ended <---+
+//                    gone(), the end of leave()
+//
+// After leave(), the link takes no more messages, sends its queue, also on a new connection, and
+// ends when the peer has all of it.
 //
 // A new connection continues where the last one ended: each side says how many messages it has
 // received on each lane, and the other sends all later ones again. Roles therefore notice no loss.
@@ -49,7 +53,7 @@ struct LinkContext {
 
 class Link : public std::enable_shared_from_this<Link> {
  public:
-  enum class State : std::uint8_t { fresh, up, lost, leaving, ended };
+  enum class State : std::uint8_t { fresh, up, lost, ended };
   /// A connection to the peer.
   struct Connection {
     std::string host;  // where the peer listens
@@ -76,11 +80,13 @@ class Link : public std::enable_shared_from_this<Link> {
   /// Tells this link from earlier and later ones between the same processes. Random.
   std::uint64_t number() const { return number_; }
   State state() const { return state_.load(); }
+  bool is_leaving() const { return leaving_; }
   Connection connection() const;
   std::string name() const;
   PeerCounts counts() const;
 
   void send(Address from, Address to, Message message);
+  /// Ends the link when the peer has all messages, or does not take them for some seconds.
   void leave();
   /// Ends at once, without a bye.
   void give_up();
@@ -89,8 +95,8 @@ class Link : public std::enable_shared_from_this<Link> {
   /// way.
   std::optional<Attempt> begin_call();
   /// Begins to take a call of the peer, whose last connection was `last`. This ends the present
-  /// connection and a call of this process.
-  Objection take_call(Token last, Attempt& attempt);
+  /// connection and a call of this process. `continues`: the peer has this link too.
+  Objection take_call(Token last, bool continues, Attempt& attempt);
   /// The attempt has failed.
   void abandon(const Attempt& attempt);
   /// Continues on a new connection, the first or a later one. False: the attempt is no longer under
@@ -172,12 +178,14 @@ class Link : public std::enable_shared_from_this<Link> {
   std::optional<Borrower> borrower_;  // set once, if at all
   std::optional<Lender> lender_;
   BulkLane bulk_out_, bulk_in_;
-  bool bulk_asked_ = false;       // on this connection
-  bool offered_ = false;          // on this connection: "your memory is readable"
-  std::uint32_t unanswered_ = 0;  // signs of life since the last frame of the peer
-  bool bye_sent_ = false;
+  bool bulk_asked_ = false;           // on this connection
+  bool offered_ = false;              // on this connection: "your memory is readable"
+  std::uint32_t unanswered_ = 0;      // signs of life since the last frame of the peer
+  std::atomic<bool> leaving_{false};  // changes under mutex_
+  bool bye_sent_ = false;             // on this connection
   std::int64_t left_at_ = 0;
-  /// When the link began to leave, or its peer last took a piece of the queue.
+  /// When the link began to leave or was connected again, or its peer last took a piece of the
+  /// queue.
   std::atomic<std::int64_t> progress_at_{0};
 };
 

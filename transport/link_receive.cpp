@@ -187,7 +187,7 @@ bool Link::send_bulk(Stream& stream, Token token) {
     bulk_changed_.wait(lock, [&] { return !is_up_by(token) || queue_.has_bulk(); });
     if (!is_up_by(token)) break;
     const auto next = queue_.next_bulk();
-    if (state_ == State::leaving) pump();  // perhaps it was the last one
+    if (leaving_) pump();  // perhaps it was the last one
     lock.unlock();
     Bytes letter(sizeof(std::uint64_t));
     append_letter(letter, next->parcel, next->packing);

@@ -109,6 +109,8 @@ std::variant<MeshNode::LinkPointer, MeshNode::Failure> MeshNode::greet(
   const std::int64_t wait_until = std::min(call.until, steady_ns() + kOtherCall.ns);
   const LinkPointer link = call.expected == MeshId{} ? link_for(welcome.mesh) : find(call.expected);
   if (!link) return Failure{"the connection has ended"};
+  if (call.expected == MeshId{} && link->is_leaving())
+    return Failure{"the last connection with it is ending", Failure::Kind::again};
   const auto attempt = link->begin_call();
   std::variant<LinkPointer, Failure> outcome =
       Failure{"another call between the two processes is under way", Failure::Kind::again};
@@ -157,7 +159,7 @@ std::variant<MeshNode::LinkPointer, MeshNode::Failure> MeshNode::confirm(
 /// Null: not by `until`.
 MeshNode::LinkPointer MeshNode::wait_until_up(const LinkPointer& link, std::int64_t until) {
   std::unique_lock lock(call_mutex_);
-  while (!closing_ && steady_ns() < until && link->state() != Link::State::ended) {
+  while (!closed_ && steady_ns() < until && link->state() != Link::State::ended) {
     if (link->state() == Link::State::up) return link;
     call_changed_.wait_for(lock, std::chrono::milliseconds(2));
   }
@@ -168,8 +170,8 @@ MeshNode::LinkPointer MeshNode::wait_until_up(const LinkPointer& link, std::int6
 
 bool MeshNode::rest(const LinkPointer& link, Duration time) {
   std::unique_lock lock(call_mutex_);
-  call_changed_.wait_for(lock, chrono(time), [&] { return closing_; });
-  return !closing_ && link->state() == Link::State::lost;
+  call_changed_.wait_for(lock, chrono(time), [&] { return closed_; });
+  return !closed_ && link->state() == Link::State::lost;
 }
 
 /// Calls until the link is up or the peer is gone.
@@ -211,7 +213,7 @@ void MeshNode::call_again(const LinkPointer& link) {
   {
     std::lock_guard lock(call_mutex_);
     called_again_.erase(link->id());
-    continues = !closing_;
+    continues = !closed_;
   }
   if (!gone.empty()) return link->gone(gone);
   // It may have been lost once more before this call ended.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <thread>
 
 #include "core/check.hpp"
 #include "core/text.hpp"
@@ -83,26 +84,28 @@ Status MeshNode::listen() {
 }
 
 MeshNode::~MeshNode() {
-  for (const auto& link : all_links()) link->leave();
-  std::unique_lock lock(call_mutex_);
-  closing_ = true;
-  call_changed_.notify_all();
-  const std::int64_t until = steady_ns() + kCloseNs;
-  // The poller still runs: links send their rest, and end if the peer does not answer.
-  const auto all_ended = [&] {
-    return std::ranges::all_of(
-        all_links(), [](const auto& link) { return link->state() == Link::State::ended; });
+  const auto has_ended = [](const LinkPointer& link) {
+    return link->state() == Link::State::ended;
   };
-  while (!all_ended() && steady_ns() < until)
-    call_changed_.wait_for(lock, std::chrono::milliseconds(2));
-  lock.unlock();  // a link that asks for its bulk lanes holds its own lock
+  // The poller still runs: links send their rest, and end if the peer does not answer. Another
+  // process may call meanwhile, so a new link leaves too.
+  const std::int64_t until = steady_ns() + kCloseNs;
+  for (auto links = all_links(); !std::ranges::all_of(links, has_ended) && steady_ns() < until;
+       links = all_links()) {
+    for (const auto& link : links) link->leave();
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+  {
+    std::lock_guard lock(call_mutex_);
+    closed_ = true;
+    unstarted_.clear();
+    call_changed_.notify_all();
+  }
   for (const auto& link : all_links()) link->give_up();
-  lock.lock();
-  closed_ = true;
-  unstarted_.clear();
-  call_changed_.notify_all();
-  call_changed_.wait(lock, [&] { return background_ == 0; });
-  lock.unlock();
+  {
+    std::unique_lock lock(call_mutex_);
+    call_changed_.wait(lock, [&] { return background_ == 0; });
+  }
   poller_.stop();
   if (reception_) reception_->stop();
 }
@@ -119,7 +122,7 @@ void MeshNode::leave(PeerId peer) {
 
 bool MeshNode::is_connected(PeerId peer) const {
   const auto link = find(peer);
-  return link && link->state() == Link::State::up;
+  return link && link->state() == Link::State::up && !link->is_leaving();
 }
 
 PeerCounts MeshNode::counts(PeerId peer) const {
@@ -179,7 +182,7 @@ std::string MeshNode::refusal_of(const Hello& hello) const {
     return by_mesh_.size() >= limits::kMaxPeers && !link ? "it has as many peers as it can" : "";
   }
   if (hello.expected != id_) return "another process listens there now";
-  if (!link || link->state() == Link::State::leaving) return kGivenUp;
+  if (!link) return kGivenUp;
   return "";
 }
 
@@ -205,7 +208,7 @@ void MeshNode::connect_caller(const Hello& hello, const LinkDetails& confirm,
   const LinkPointer link = link_for_caller(hello, confirm);
   if (!link) return refuse(kGivenUp);
   Link::Attempt attempt;
-  switch (link->take_call(confirm.token, attempt)) {
+  switch (link->take_call(confirm.token, confirm.peer_link != 0, attempt)) {
     case Link::Objection::none:
       break;
     case Link::Objection::ended:

@@ -129,7 +129,6 @@ class MeshNode final : public Mesh {
   std::set<PeerId> called_again_;                // links that call_again() works for
   unsigned background_ = 0;                      // running threads
   std::deque<std::function<void()>> unstarted_;  // work for which no thread could be started
-  bool closing_ = false;                         // no connection is made again
   bool closed_ = false;                          // no thread starts: all links have ended
 
   Poller poller_;

@@ -46,6 +46,8 @@ class SendQueue {
   /// Drops all messages.
   void clear();
 
+  /// Whether the peer has received all messages.
+  bool is_empty() const { return waiting() + small_.sent.size() + bulk_.sent.size() == 0; }
   /// Messages that wait for their first or next transmission.
   std::uint64_t waiting() const { return small_.waiting.size() + bulk_.waiting.size(); }
   /// Number of messages that have been sent on each lane.

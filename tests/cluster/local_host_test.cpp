@@ -2,6 +2,7 @@
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <future>
+#include <thread>
 
 #include "cluster/local_host.hpp"
 #include "core/text.hpp"
@@ -18,6 +19,7 @@ namespace leeway::test {
 namespace {
 
 const RunOptions kQuiet{.quiet = true};
+constexpr Address kShard0 = address_of(ShardId(0));
 
 /// Two roles that send each other a message and count.
 class Echo final : public Role {
@@ -46,8 +48,8 @@ class Watcher final : public Role {
  public:
   explicit Watcher(std::promise<std::string>* reason) : reason_(reason) {}
   void on_start(Outbox& out) override {
-    out.watch(address_of(ShardId(0)));
-    out.send(address_of(ShardId(0)), Message());
+    out.watch(kShard0);
+    out.send(kShard0, Message());
   }
   void on_message(Address, const Message&, Outbox&) override {}
   void on_down(Address, const EndReason& reason, Outbox&) override {
@@ -88,6 +90,31 @@ class Computer final : public Role {
   int seen_ = 0;
 };
 
+/// Emits events until one of them does not leave the host, and then sends a message.
+class Talker final : public Role {
+ public:
+  explicit Talker(const std::atomic<int>* seen) : seen_(seen) {}
+  void on_start(Outbox& out) override {
+    for (int before = -1; *seen_ != before;) {
+      before = *seen_;
+      out.emit(event::StepStarted{});
+    }
+    out.send(kMonitor, Message());
+  }
+  void on_message(Address, const Message&, Outbox&) override {}
+
+ private:
+  const std::atomic<int>* seen_;
+};
+class SentOut final : public ActorHostEvents {
+ public:
+  void send_out(Address, Address, Message) override { ++count; }
+  void watch_out(Address, Address) override {}
+  void on_end(Address, const EndReason&) override {}
+  void on_take_over(ShardId) override {}
+  std::atomic<int> count{0};
+};
+
 }  // namespace
 
 TEST_CASE("messages between actors arrive") {
@@ -102,13 +129,26 @@ TEST_CASE("messages between actors arrive") {
 TEST_CASE("a role that throws ends, and its watcher gets the reason") {
   std::promise<std::string> reason;
   LocalHost host({});
-  host.add(address_of(ShardId(0)), std::make_shared<Fragile>());
+  host.add(kShard0, std::make_shared<Fragile>());
   host.add(kMonitor, std::make_shared<Watcher>(&reason));
   host.start();
   auto future = reason.get_future();
   REQUIRE(future.wait_for(kPatience) == std::future_status::ready);
   CHECK(future.get() == "broken");
-  CHECK(host.end_reason(address_of(ShardId(0)))->text == "broken");
+  CHECK(host.end_reason(kShard0)->text == "broken");
+}
+
+TEST_CASE("an actor of a host that ends sends no message after an event that was not reported") {
+  std::atomic<int> seen{0};
+  SentOut others;
+  {
+    LocalHost host({.on_event = [&](Address, Instant, const Event&, std::uint64_t) { ++seen; },
+                    .events = &others});
+    host.add(kShard0, std::make_shared<Talker>(&seen));
+    host.start();
+    while (seen < 100) std::this_thread::yield();
+  }
+  CHECK(others.count == 0);
 }
 
 TEST_CASE("parts of a work run in order, one at a time, on own threads and on the pool") {

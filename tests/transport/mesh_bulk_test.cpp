@@ -87,7 +87,7 @@ TEST_CASE("a peer that leaves is gone after its messages on both lanes") {
   for (std::uint64_t i = begun; i < begun + 20; ++i)
     a.mesh().send(to_b, kWorker0, kShard0, message_of(i, {1u << 20}));
   a.mesh().leave(to_b);
-  REQUIRE(b.logged("gone 0: left"));
+  REQUIRE(b.gone(0) == "left");
   const auto received = b.received(1);
   REQUIRE(received.size() == begun + 20);
   check_in_order(received);
@@ -101,7 +101,7 @@ TEST_CASE("a peer that leaves sends everything, also to one that takes it slowly
   for (std::uint64_t i = begun; i < begun + 14; ++i)
     a.mesh().send(to_b, kWorker0, kShard0, message_of(i, {1u << 20}));
   a.mesh().leave(to_b);
-  REQUIRE(b.logged("gone 0: left"));
+  REQUIRE(b.gone(0) == "left");
   const auto received = b.received(1);
   REQUIRE(received.size() == begun + 14);
   check_in_order(received);
@@ -113,7 +113,7 @@ TEST_CASE("a mesh that ends sends large messages, although no bulk lane is open 
   for (std::uint64_t i = 0; i < 3; ++i)
     a.mesh().send(to_b, kWorker0, kShard0, message_of(i, {1u << 20}));
   a.close();
-  REQUIRE(b.logged("gone 0: left"));
+  REQUIRE(b.gone(0) == "left");
   const auto received = b.received(1);
   REQUIRE(received.size() == 3);
   check_in_order(received);

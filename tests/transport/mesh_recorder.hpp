@@ -110,6 +110,14 @@ class Station {
           log_, [&](const std::string& piece) { return piece.starts_with(beginning); });
     });
   }
+  /// Waits until this peer is gone. Returns the reason; empty after the time limit.
+  std::string gone(std::uint64_t peer) {
+    const std::string beginning = concat("gone ", peer, ": ");
+    if (!logged(beginning)) return "";
+    for (const std::string& line : log())
+      if (line.starts_with(beginning)) return line.substr(beginning.size());
+    return "";
+  }
   std::vector<std::string> log() {
     std::lock_guard lock(mutex_);
     return log_;

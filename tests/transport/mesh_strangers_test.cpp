@@ -187,7 +187,7 @@ TEST_CASE("an invalid message on a bulk lane ends the link") {
     REQUIRE(bulk.send(letter));
     REQUIRE(broken.is_closed());
   }
-  REQUIRE(a.logged("gone 1: it sent invalid bytes"));
+  REQUIRE(a.gone(1) == "it sent invalid bytes");
   check_alive(a);
 }
 
