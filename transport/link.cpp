@@ -14,10 +14,8 @@ namespace {
 constexpr std::size_t kReportBacklog = 4u << 20;
 /// Most signs of life to a silent peer.
 constexpr std::uint32_t kUnansweredMax = 1000;
-/// A leaving link that makes no progress for this time ends before the farewell has come. The
-/// second is for a silent peer and for a lost connection, the third for a link with progress.
-constexpr std::int64_t kLeaveNs = 5'000'000'000, kLeaveSilentNs = 2'000'000'000,
-                       kLeaveMostNs = 60'000'000'000;
+/// A leaving link ends after this time without progress, and after the second in any case.
+constexpr std::int64_t kLeaveNs = 5'000'000'000, kLeaveMostNs = 60'000'000'000;
 
 Message on_host(Message message) {
   const auto is_elsewhere = [](const Blob& blob) { return blob.device() != Device{}; };
@@ -263,8 +261,7 @@ void Link::tick(std::int64_t now, bool fresh) {
       acknowledge();
     }
     if (fresh) progress_at_ = now;
-    const std::int64_t limit = silent_ || !lane_ ? kLeaveSilentNs : kLeaveNs;
-    if (leaving_ && (now - progress_at_ > limit || now - left_at_ > kLeaveMostNs)) end();
+    if (leaving_ && (now - progress_at_ > kLeaveNs || now - left_at_ > kLeaveMostNs)) end();
     if (lender_) lender_->reap();
   }
   if (now - heard_at_ <= silence || silent_) return;
