@@ -125,6 +125,11 @@ void Link::take_leave() {
   {
     std::lock_guard lock(mutex_);
     if (!bye_ || received_ != *bye_ || arrivals_.taken() < received_.small + received_.bulk) return;
+  }
+  // The peer ends its connections at the farewell, and they must not be lost before the link ends.
+  std::lock_guard event_lock(event_mutex_);
+  {
+    std::lock_guard lock(mutex_);
     if (lane_) lane_->send(FrameKind::farewell);
   }
   gone("left");
