@@ -31,8 +31,7 @@ struct NodeEnvelope $Cpp.namespace("leeway") $root(decode = "decode_node") {
     answer @4 :Answer;
     piece @5 :DataPiece;
     stored @6 :Stored;
-    start @7 :Void;
-    # program -> agent. All agents accepted: make the connections. Answered with Linked or Refused.
+    start @7 :Start;
     here @8 :Here;
     linked @9 :Void;
     # agent -> program. All connections of this node are established.
@@ -49,8 +48,7 @@ struct NodeEnvelope $Cpp.namespace("leeway") $root(decode = "decode_node") {
     done @17 :Void;
     # agent -> program. The job has ended at this node, and the agent is free.
     offer @18 :Offer;
-    statusRequest @19 :Void;
-    # Any process -> program or agent. Answered with Status.
+    statusRequest @19 :Void;  # any process -> program or agent. Answered with Status.
     status @20 :Status;
     ping @21 :Ping;
     pong @22 :Pong;
@@ -65,8 +63,7 @@ struct NodeEnvelope $Cpp.namespace("leeway") $root(decode = "decode_node") {
     returned @31 :Returned;
     linkState @32 :LinkState;
     relink @33 :Relink;
-    machineRequest @34 :Void;
-    # Any process -> agent. Answered with Machine.
+    machineRequest @34 :Void;  # any process -> agent. Answered with Machine.
     machine @35 :Machine;
     measure @36 :Measure;
     measured @37 :Measured;
@@ -75,8 +72,7 @@ struct NodeEnvelope $Cpp.namespace("leeway") $root(decode = "decode_node") {
     declare @40 :Declare;
     pageRequest @41 :PageRequest;
     pageState @42 :PageState;
-    loadingData @43 :Void;
-    # agent -> program. The node loads the data of the job, and answers after that. Repeated.
+    loadingData @43 :Void;  # agent -> program, repeated. The node loads the data before its Answer.
     traceTaken @44 :TraceTaken;
   }
 }
@@ -199,6 +195,12 @@ struct FileAnswer $blobs(each = ["content"]) {
   bytes @3 :UInt64;  # of the whole file, for read; blob 0 is its bytes from the offset on
 }
 
+struct Start {
+  # program -> agent. Connect to the nodes that have this order already. Answered with Linked or
+  # Refused.
+  nodes @0 :List(Text) $limit("kMaxNodes");  # their addresses, by number; empty: no such node
+}
+
 struct Here {
   # agent -> agent. The caller's name. The called agent answers with its own.
   node @0 :UInt32 $range(below = "kMaxNodes");
@@ -218,8 +220,7 @@ struct Launch {
 }
 
 struct Returned {
-  # agent -> program. A fault of the plan starts this worker of the sender again. Answered with
-  # Launch.
+  # agent -> program. A fault of the plan restarts a worker of the sender. Answered with Launch.
   worker @0 :UInt32 $type(Common.worker);
 }
 
@@ -243,8 +244,7 @@ struct LinkState {
 }
 
 struct Relink {
-  # program -> agent. The workers that needed the lost connection to that agent have ended: make a
-  # new one.
+  # program -> agent. The connection to that agent is lost for good: make a new one.
   node @0 :UInt32 $range(below = "kMaxNodes");
 }
 
@@ -308,8 +308,7 @@ struct Effects {
 }
 
 struct Offer {
-  # agent -> program. The agent can take missing workers. Answered with Ask or Refused,
-  # perhaps after Held.
+  # agent -> program. The agent can take missing workers. Held, Ask or Refused answer it.
   name @0 :Text;  # the address on which it listens
   waitNs @1 :Int64 $type(Common.duration);  # for a worker that is missing
 }

@@ -88,7 +88,7 @@ void Agent::gone_unlinked(PeerId peer, const std::string& reason) {
   if (found == hosted_->calls.end()) return;
   const NodeIndex node = found->first;
   hosted_->calls.erase(found);
-  if (hosted_->step == Step::linking) cannot_reach(hosted_->names[node.value()] + ": " + reason);
+  if (hosted_->step == Step::linking) cannot_reach(hosted_->to_call[node] + ": " + reason);
 }
 
 void Agent::cannot_reach(const std::string& what) {
@@ -215,9 +215,12 @@ void Agent::loaded(bool has_data) {
 void Agent::on_order(const node::Body& body) {
   HostedJob& hosted = *hosted_;
   if (const auto* piece = std::get_if<node::DataPiece>(&body)) return on_piece(*piece);
-  if (std::holds_alternative<node::Start>(body)) {
+  if (const auto* start = std::get_if<node::Start>(&body)) {
     if (hosted.step != Step::reserved) return;
     if (!hosted.has_data) return give_up("it has no data yet");
+    for (std::uint32_t other = 1; other < start->nodes.size(); ++other)
+      if (!start->nodes[other].empty() && NodeIndex(other) != hosted.self)
+        hosted.to_call.emplace(other, start->nodes[other]);
     hosted.step = Step::making;
     return site_.make_actors();
   }
@@ -271,14 +274,12 @@ void Agent::made(const Status& outcome) {
   site_.link(kProgramNode, hosted.program, hosted.names[0]);
   for (const auto& [node, caller] : std::exchange(hosted.called, {}))
     on_here(caller.first, caller.second);
-  // Of two agents, the one with the larger number calls.
-  for (std::uint32_t other = 1; other < hosted.self.value(); ++other)
-    if (!hosted.names[other].empty()) site_.call(NodeIndex(other), hosted.names[other]);
+  for (const auto& [node, name] : hosted.to_call) site_.call(node, name);
   linked_if_complete();
 }
 
 void Agent::called(NodeIndex node, const Expected<PeerId>& peer) {
-  if (!hosted_ || hosted_->step < Step::linking || node >= hosted_->self) return;
+  if (!hosted_ || hosted_->step < Step::linking) return;
   if (peer) {
     hosted_->calls[node] = *peer;
     return reply(*peer, here(), hosted_->number);
@@ -300,25 +301,26 @@ void Agent::on_here(PeerId peer, const node::Here& there) {
     return;
   }
   if (hosted_->links.contains(node)) return;
+  const auto call = hosted_->calls.find(node);
+  const bool is_answer = call != hosted_->calls.end() && call->second == peer;
   // If the process has joined again, only its latest number is valid.
   std::erase_if(hosted_->links, [&](const auto& entry) { return entry.second == peer; });
   hosted_->links[node] = peer;
   hosted_->calls.erase(node);
   site_.link(node, peer, there.name);
+  auto& names = hosted_->names;
+  names.resize(std::max<std::size_t>(names.size(), node.value() + 1));
+  if (names[node.value()].empty()) names[node.value()] = there.name;
   for (const auto& hosted : there.hosted) site_.moved(hosted.actor, node, hosted.launch);
   if (hosted_->step == Step::running) report_link(peer, node::LinkState::State::heard);
-  // Only a call is answered, not an answer.
-  if (node > hosted_->self) reply(peer, here(), hosted_->number);
+  if (!is_answer) reply(peer, here(), hosted_->number);
   linked_if_complete();
 }
 
 void Agent::linked_if_complete() {
   if (hosted_->step != Step::linking) return;
-  const auto& names = hosted_->names;
-  for (std::uint32_t other = 1; other < names.size(); ++other)
-    if (NodeIndex(other) != hosted_->self && !names[other].empty() &&
-        !hosted_->links.contains(NodeIndex(other)))
-      return;
+  for (const auto& [node, name] : hosted_->to_call)
+    if (!hosted_->links.contains(node)) return;
   hosted_->step = Step::linked;
   to_program(node::Linked{});
 }

@@ -144,6 +144,7 @@ class Agent {
     std::string since;
     Step step = Step::loading;
     std::int64_t reported_at = 0;  // when it was last reported that the data is being loaded
+    std::map<NodeIndex, std::string> to_call;  // other nodes that were started before, by name
     std::map<NodeIndex, std::pair<PeerId, node::Here>> called;  // before the actors are made
     std::map<NodeIndex, PeerId> calls;  // nodes that were called, and have not answered yet
     std::map<NodeIndex, PeerId> links;

@@ -244,7 +244,8 @@ class Coordinator {
   void enter(Phase phase);
   void ask(std::size_t index);
   void after_answer(std::size_t index);
-  /// Orders the node to make its connections.
+  /// Orders the node to connect to all nodes that have this order already. Nodes that still load
+  /// data connect later, so that none waits for them.
   void start(Node& node);
   void ship(Node& node);
   void show_shipping();

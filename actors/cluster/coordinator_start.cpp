@@ -312,9 +312,13 @@ void Coordinator::after_answer(std::size_t index) {
 }
 
 void Coordinator::start(Node& node) {
+  node::Start order;
+  for (const Node& other : nodes_)
+    order.nodes.push_back(other.step == Step::linking || other.step == Step::running ? other.name
+                                                                                     : "");
   enter(node, Step::linking);
   node.was_started = true;
-  send(node, node::Start{});
+  send(node, std::move(order));
 }
 
 // ---- data ----

@@ -113,6 +113,28 @@ TEST_CASE("a joining node that loads the data for long keeps no worker from anot
   CHECK(program.begun(4) == Launches{"1/2", "3/2"});
 }
 
+TEST_CASE("a node that joins connects to those that were started before it, whatever its number") {
+  CoordinatedProgram program(four_workers(), 2, kShardsOnOne);
+  program.run();
+  program.offer(3);
+  program.coordinator.gone(PeerId(2), "its process ended");
+  program.offer(4);
+  for (int i = 0; i < 2; ++i) {
+    program.pass(seconds(11));
+    program.receive(3, node::LoadingData{});
+  }
+  using Names = std::vector<std::string>;
+  program.answer(4);
+  const auto first = program.take<node::Start>(4);
+  REQUIRE(first.size() == 1);
+  CHECK(first[0].nodes == Names{"", "node1:4242", "", "", ""});
+  program.receive(4, node::Linked{});
+  program.answer(3);
+  const auto second = program.take<node::Start>(3);
+  REQUIRE(second.size() == 1);
+  CHECK(second[0].nodes == Names{"", "node1:4242", "", "", "node4:4242"});
+}
+
 TEST_CASE("offers are refused when the job ends") {
   CoordinatedProgram program(four_workers(), 2, kShardsOnOne);
   program.run();

@@ -40,7 +40,8 @@ class JoinedNode final : private Agent::Site {
     receive(node::Begin{});
   }
 
-  void receive(node::Body body) { agent.received(kProgram, kJob, body); }
+  void receive(node::Body body) { receive(kProgram, std::move(body)); }
+  void receive(PeerId peer, node::Body body) { agent.received(peer, kJob, body); }
   template <class T>
   std::vector<T> take() {
     std::vector<T> taken;
@@ -51,6 +52,7 @@ class JoinedNode final : private Agent::Site {
 
   std::int64_t now = 1;
   bool is_making = false;
+  std::vector<std::string> called;
 
  private:
   std::int64_t now_ns() const override { return now; }
@@ -58,7 +60,7 @@ class JoinedNode final : private Agent::Site {
   std::string name() const override { return "the node"; }
   void say(const std::string&) override {}
   void warn(const std::string&) override {}
-  void call(NodeIndex, const std::string&) override {}
+  void call(NodeIndex, const std::string& name) override { called.push_back(name); }
   void call_program() override {}
   void send(PeerId, std::uint64_t, node::Body body) override { sent_.push_back(std::move(body)); }
   void leave(PeerId) override {}
@@ -131,6 +133,23 @@ TEST_CASE("an agent answers when its data is loaded, and reports every second th
   CHECK(answers[0].wants_data == !has_data);
   node.receive(node::Start{});
   CHECK(node.is_making == has_data);
+}
+
+TEST_CASE("an agent calls the nodes of its order, and others call it") {
+  constexpr PeerId kEarlier{2}, kLater{3};
+  JoinedNode node;
+  node.agent.loaded(true);
+  node.receive(node::Start{{"", "", "", "earlier"}});
+  node.agent.made({});
+  CHECK(node.called == std::vector<std::string>{"earlier"});
+  node.agent.called(NodeIndex(3), kEarlier);
+  CHECK(node.take<node::Here>().size() == 1);
+  CHECK(node.take<node::Linked>().empty());
+  node.receive(kEarlier, node::Here{3, "earlier", {}});
+  CHECK(node.take<node::Here>().empty());  // an answer is not answered
+  node.receive(node::Begin{});
+  node.receive(kLater, node::Here{2, "later", {}});
+  CHECK(node.take<node::Here>().size() == 1);
 }
 
 TEST_CASE("an agent whose job ends while it loads the data is free, and ignores the data") {
