@@ -420,6 +420,8 @@ Expected<std::shared_ptr<const Job>> make_job(const Plan& given, TrainTest data,
   job->lr_schedule = make_lr_schedule(plan.lr_schedule);
   job->push_codecs = PushCodecs::make(plan.compress.push, iterations_in(1, plan, *job->data.train));
   job->pull_codec = make_codec(plan.compress.pull);
+  job->activation_codec = make_codec(plan.compress.activations);
+  job->activation_gradient_codec = make_codec(plan.compress.activation_gradients);
   if (const auto fits = add_split(*job); !fits) return fits.error();
   job->orders = std::make_shared<EpochOrders>(job->data.train->size(), plan.seed, job->split);
   auto devices = parse_devices(plan.device, plan.workers, plan.shards);

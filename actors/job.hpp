@@ -52,7 +52,8 @@ struct Job {
   std::vector<std::vector<UpdateRange>> local_ranges;   // of local steps, by block
   std::shared_ptr<const LrSchedule> lr_schedule;        // of gradients
   std::shared_ptr<const PushCodecs> push_codecs;        // null: none
-  std::shared_ptr<const Codec> pull_codec;              // null: none
+  // Null: none.
+  std::shared_ptr<const Codec> pull_codec, activation_codec, activation_gradient_codec;
   std::shared_ptr<const DataSplit> split;  // the workers' own samples; null: shared ones
   std::shared_ptr<EpochOrders> orders;
   DevicePlacement devices{0, 0};

@@ -25,7 +25,7 @@ struct Cost {
   std::int64_t flops = 0;
   std::int64_t bytes = 0;        // of memory traffic, at the same time as the arithmetic
   Duration time;                 // besides, on any machine
-  std::int64_t bytes_after = 0;  // of memory traffic after the arithmetic
+  std::int64_t bytes_apart = 0;  // of memory traffic before or after the arithmetic
 };
 
 /// A long computation that a role hands to its host, in parts. Parts run in order, one at a time;

@@ -43,9 +43,9 @@ void ComputeModel::count_delay(Address actor, Duration longer, bool first) const
 Duration ComputeModel::time(const Cost& cost) {
   const Duration arithmetic = time_of(static_cast<double>(cost.flops), world_.flops_per_second);
   const Duration memory = time_of(static_cast<double>(cost.bytes), world_.bytes_per_second);
-  const Duration after = time_of(static_cast<double>(cost.bytes_after), world_.bytes_per_second);
+  const Duration apart = time_of(static_cast<double>(cost.bytes_apart), world_.bytes_per_second);
   const double noise = 1 + world_.noise * (2 * rng_.uniform() - 1);
-  return std::max(nanoseconds(1), scaled(std::max(arithmetic, memory) + after, noise)) + cost.time;
+  return std::max(nanoseconds(1), scaled(std::max(arithmetic, memory) + apart, noise)) + cost.time;
 }
 
 }  // namespace leeway::sim

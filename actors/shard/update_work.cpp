@@ -99,7 +99,12 @@ Cost UpdateWork::cost_of(int part, std::int64_t arrays) const {
 Cost UpdateWork::cost(int part) const {
   // measure() has read the contributions.
   const auto inputs = measured_.empty() ? static_cast<std::int64_t>(contributions_.size()) : 1;
-  return cost_of(part, inputs + job_->optimizer->streams() * (shadow_ ? 2 : 1));
+  Cost cost = cost_of(part, inputs + job_->optimizer->streams() * (shadow_ ? 2 : 1));
+  // Pulls of a version share one encoding, which the first of them makes.
+  const Block& block = *(*live_)[static_cast<std::size_t>(part)].block;
+  if (const Codec* const codec = job_->pull_codec_of(block))
+    cost.bytes_apart = block.floats * codec->encoding_traffic();
+  return cost;
 }
 
 void UpdateWork::run(int part) {

@@ -85,7 +85,13 @@ Cost ComputeWork::cost(int part) const {
       floats += floats_before(*job_->model, 0, op.micro_batch->size());
   }
   const std::int64_t read = part == 0 ? floats * static_cast<std::int64_t>(sizeof(float)) : 0;
-  return {.flops = flops / parts(), .bytes = read, .bytes_after = encoding_bytes(part)};
+  std::int64_t apart = push_encoding_bytes(part);
+  if (part == 0 && task_.opens) apart += pull_decoding_bytes();
+  for (const Operation& op : task_.operations) {
+    if (part == 0) apart += stage_codec_bytes(op, Way::decode);
+    if (part + 1 == parts()) apart += stage_codec_bytes(op, Way::encode);
+  }
+  return {.flops = flops / parts(), .bytes = read, .bytes_apart = apart};
 }
 
 double ComputeWork::share_done(int part) const {
@@ -97,14 +103,46 @@ double ComputeWork::share_done(int part) const {
   return all > 0 ? 1 - of_last / all * (parts() - part - 1) / parts() : 1;
 }
 
-std::int64_t ComputeWork::encoding_bytes(int part) const {
+std::int64_t ComputeWork::pull_decoding_bytes() const {
+  if (!job_->pull_codec) return 0;
+  std::int64_t bytes = 0;
+  for (const auto& at : share().at)
+    for (const BlockId id : at.blocks) {
+      const Block& block = job_->layout->block(id);
+      const Codec* const codec = job_->pull_codec_of(block);
+      if (codec) bytes += block.floats * codec->decoding_traffic();
+    }
+  return bytes;
+}
+
+bool ComputeWork::is_beside_stage(const Operation& op, int offset) const {
+  const auto& placement = job_->stages->placement();
+  const int stage = static_cast<int>(job_->stages->stage_of(worker_));
+  const int other = placement.model_chunk(stage, op.chunk) + offset;
+  const bool exists = offset < 0 ? !is_first(op) : !is_last(op);
+  return exists && placement.stage_of(other) != stage;
+}
+
+std::int64_t ComputeWork::stage_codec_bytes(const Operation& op, Way way) const {
+  const bool forward = op.kind == OpKind::forward;
+  const auto& codec = forward ? job_->activation_codec : job_->activation_gradient_codec;
+  if (!codec || (!forward && !pipeline::gives_input_gradient(op.kind))) return 0;
+  // A forward decodes what is before its chunk, and a backward what is behind it.
+  const bool before = forward == (way == Way::decode);
+  if (!is_beside_stage(op, before ? -1 : 1)) return 0;
+  const int layer = before ? range_of(op).first : range_of(op).end;
+  return floats_before(*job_->model, layer, op.micro_batch->size()) *
+         (way == Way::decode ? codec->decoding_traffic() : codec->encoding_traffic());
+}
+
+std::int64_t ComputeWork::push_encoding_bytes(int part) const {
   if (!job_->push_codecs) return 0;
   std::int64_t bytes = 0;
   for (const int layer : layers_of(part))
     share().for_each_block(layer, [&](BlockId id) {
       const Block& block = job_->layout->block(id);
       const Codec* const codec = job_->push_codec_of(block, last().micro_batch->pulled);
-      if (codec) bytes += block.floats * codec->traffic_per_value();
+      if (codec) bytes += block.floats * codec->pushing_traffic();
     });
   return bytes;
 }

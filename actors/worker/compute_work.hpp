@@ -46,6 +46,12 @@ class ComputeWork final : public IterationWork {
   void run(int part) override;
   void cancel() override { cancelled_ = true; }
 
+  // Memory traffic that takes as long as the codecs of the plan:
+  /// of the weights, before the first part,
+  std::int64_t pull_decoding_bytes() const;
+  /// of the gradients of a part.
+  std::int64_t push_encoding_bytes(int part) const;
+
   const Task& task() const { return task_; }
   const Operation& last() const { return task_.operations.back(); }
 
@@ -73,8 +79,11 @@ class ComputeWork final : public IterationWork {
   bool is_last(const Operation& op) const { return range_of(op).end == job_->model->layers(); }
   std::vector<int> completed_layers() const;
   std::int64_t flops_of(const Operation& op) const;
-  /// Memory traffic that takes as long as the encoding of the gradients of a part.
-  std::int64_t encoding_bytes(int part) const;
+  enum class Way : std::uint8_t { decode, encode };
+  /// The same of a tensor that an operation gets from another stage, or gives it.
+  std::int64_t stage_codec_bytes(const Operation& op, Way way) const;
+  /// Whether a chunk before or after that of the operation is on another stage.
+  bool is_beside_stage(const Operation& op, int offset) const;
   /// A part of a cancelled work: the last one releases the activations.
   void abandon(int part);
   void pretend(int part);

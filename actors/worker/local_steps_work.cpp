@@ -54,8 +54,9 @@ Cost LocalStepsWork::cost(int part) const {
     const Cost one = gradient.cost(piece);
     cost.flops += one.flops;
     cost.bytes += one.bytes;
-    if (part + 1 == parts()) cost.bytes_after += one.bytes_after;
+    if (part + 1 == parts()) cost.bytes_apart += gradient.push_encoding_bytes(piece);
   }
+  if (part == 0) cost.bytes_apart += gradient.pull_decoding_bytes();
   cost.flops += optimizer_->floats_of_step();
   cost.bytes += optimizer_->floats_of_step() * static_cast<std::int64_t>(sizeof(float));
   return cost;

@@ -22,9 +22,12 @@ class Codec {
  public:
   virtual ~Codec() = default;
   virtual std::string_view name() const = 0;
-  /// Time to encode a gradient and to update its residual, for simulations: the bytes of memory
-  /// traffic per value that take as long (bench/codec_bench.cpp).
-  virtual std::int64_t traffic_per_value() const { return 32; }
+  // For simulations: the time of a value, as the bytes of memory traffic that take as long
+  // (bench/codec_bench.cpp).
+  virtual std::int64_t encoding_traffic() const { return 12; }
+  std::int64_t decoding_traffic() const { return 6; }
+  /// To encode a gradient and to update its residual.
+  std::int64_t pushing_traffic() const { return encoding_traffic() + 20; }
   /// Bytes of an encoding of `count` values.
   virtual std::size_t size(std::size_t count) const = 0;
   /// Requires size(values.size()) bytes. Encodings with other seeds choose other elements.

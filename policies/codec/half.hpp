@@ -10,6 +10,7 @@ class HalfCodec final : public Codec {
   /// `type`: bf16, whose range is that of f32; or f16, which sends larger values as 65,504.
   explicit HalfCodec(DType type) : type_(type) {}
   std::string_view name() const override { return type_ == DType::bf16 ? "bf16" : "fp16"; }
+  std::int64_t encoding_traffic() const override { return type_ == DType::bf16 ? 12 : 22; }
   std::size_t size(std::size_t count) const override { return 2 * count; }
   void encode(std::span<const float> values, std::uint64_t seed,
               std::span<std::byte> bytes) const override;

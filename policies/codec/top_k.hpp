@@ -16,7 +16,7 @@ class TopKCodec final : public Codec {
 
   explicit TopKCodec(const plan::TopK& spec) : share_(spec.share) {}
   std::string_view name() const override { return "top_k"; }
-  std::int64_t traffic_per_value() const override { return 80; }  // with the search
+  std::int64_t encoding_traffic() const override { return 60; }  // with the search
   std::size_t size(std::size_t count) const override;
   void encode(std::span<const float> values, std::uint64_t seed,
               std::span<std::byte> bytes) const override;

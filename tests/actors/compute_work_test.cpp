@@ -161,12 +161,51 @@ TEST_CASE("the encoding of gradients takes time after each layer") {
                          whole_task(operations_of(*job, weights_of(job))));
   std::int64_t bytes = 0;
   for (int part = 0; part < work.parts(); ++part) {
-    CHECK(work.cost(part).bytes_after > 0);
-    bytes += work.cost(part).bytes_after;
+    CHECK(work.cost(part).bytes_apart > 0);
+    bytes += work.cost(part).bytes_apart;
   }
   std::int64_t floats = 0;
   for (const Block& block : job->layout->blocks()) floats += block.floats;
-  CHECK(bytes == floats * job->push_codecs->at(Iteration(0)).traffic_per_value());
+  CHECK(bytes == floats * job->push_codecs->at(Iteration(0)).pushing_traffic());
+}
+
+TEST_CASE("the decoding of pulled weights takes time before an iteration") {
+  Plan plan = worker_job()->plan;
+  plan.compress.pull = plan::Bf16{};
+  const auto job = job_of(plan);
+  const ComputeWork work(job, WorkerId(0), std::make_shared<ComputeEngine>(job, WorkerId(0)),
+                         whole_task(operations_of(*job, weights_of(job))));
+  std::int64_t floats = 0;
+  for (const Block& block : job->layout->blocks()) floats += block.floats;
+  CHECK(work.cost(0).bytes_apart == floats * job->pull_codec->decoding_traffic());
+  CHECK(work.cost(1).bytes_apart == 0);
+}
+
+TEST_CASE("the codecs between stages take time, but not at the ends of a pipeline") {
+  Plan plan = worker_job(true)->plan;
+  plan.workers = plan.pipeline.stages = 3;
+  plan.compress.activations = plan::Int8{};
+  plan.compress.activation_gradients = plan::Fp16{};
+  const auto job = job_of(plan);
+  const auto operations = operations_of(*job, weights_of(job));
+  const auto cost = [&](std::uint32_t stage, const ComputeWork::Operation& op) {
+    const ComputeWork work(job, WorkerId(stage), nullptr, {.operations = {op}});
+    return work.cost(0).bytes_apart;
+  };
+  const auto floats = [&](std::uint32_t stage) {  // between this stage and the next
+    const ModelChunk& chunk = job->stages->share(stage).chunks.at(0);
+    return operations[0].micro_batch->size() * job->model->output_of(chunk.end - 1).count();
+  };
+  const Codec &activations = *job->activation_codec, &gradients = *job->activation_gradient_codec;
+  const auto &forward = operations[0], &backward = operations[1];
+  CHECK(cost(0, forward) == floats(0) * activations.encoding_traffic());
+  CHECK(cost(1, forward) ==
+        floats(0) * activations.decoding_traffic() + floats(1) * activations.encoding_traffic());
+  CHECK(cost(2, forward) == floats(1) * activations.decoding_traffic());
+  CHECK(cost(0, backward) == floats(0) * gradients.decoding_traffic());
+  CHECK(cost(1, backward) ==
+        floats(1) * gradients.decoding_traffic() + floats(0) * gradients.encoding_traffic());
+  CHECK(cost(2, backward) == floats(1) * gradients.encoding_traffic());
 }
 
 TEST_CASE("a loss that is not finite stops the iteration, and the error names the layer") {
