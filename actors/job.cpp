@@ -473,10 +473,11 @@ Expected<std::shared_ptr<const Job>> make_job(const Plan& given, TrainTest data,
   if (const auto fits = check_kept_weights(*job, options.here); !fits) return fits.error();
   if (job->resumed)
     if (const auto fits = check_resumed(*job); !fits) return fits.error();
-  if (job->resumed && job->push_codecs)
+  if (job->resumed && job->resumed->manifest.lacks_residuals)
     job->notes.emplace_back(
-        "compress.push: a checkpoint has no residuals; workers resume without what their encodings "
-        "had lost");
+        "compress.push: the checkpoint lacks residuals of workers that had no more samples; the "
+        "run "
+        "resumes without them");
   return std::shared_ptr<const Job>(job);
 }
 

@@ -33,6 +33,7 @@ struct Manifest {
   scheduler @8 :Scheduler;
   epochSamples @9 :Int64 $count;  # training samples of the data set
   dataChecksum @10 :UInt64;  # of the data set; 0: unknown
+  lacksResiduals @11 :Bool;  # workers had residuals that their pushes did not carry
 }
 
 struct BlockState {

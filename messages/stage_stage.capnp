@@ -31,6 +31,7 @@ struct MiniBatch $checked {
   roundSamples @4 :UInt32 $range(least = "1") $initially("1");
   # Samples of one round of all live pipelines: the denominator of a push's weight.
   applied @5 :List(Work.AppliedBucket) $limit("kMaxAppliedBuckets") $ascending;  # as in the Lease
+  flushes @6 :Bool;  # its pushes carry the residuals in full: see Lease
 }
 
 struct NoMore {

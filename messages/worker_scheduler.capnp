@@ -59,6 +59,8 @@ struct Lease $checked $method("std::int64_t iterations() const;") {
   # Samples of one round of all live workers: the denominator of a push's weight.
   applied @7 :List(AppliedBucket) $limit("kMaxAppliedBuckets") $ascending;
   # Buckets that already contain these samples. The worker sends empty pushes for them.
+  flushes @8 :Bool;
+  # The pushes of the last iteration carry the worker's residuals in full, without an encoding.
 }
 
 struct AppliedBucket $ordered {

@@ -54,7 +54,17 @@ void Checkpoints::count_leased() {
   const auto leased = count();
   if (!leased || leased->now < data_.next_due) return;
   data_.next_due = leased->next();
+  request();
+}
+
+void Checkpoints::request() {
   data_.due = true;
+  update_flushing();
+}
+
+void Checkpoints::update_flushing() {
+  const bool is_proposed = data_.current && !data_.current->taken;
+  leases_.set_flushing(job_->push_codecs && (data_.due || is_proposed));
 }
 
 std::optional<Checkpoints::Count> Checkpoints::count() const {
@@ -74,7 +84,10 @@ double Checkpoints::Count::next() const {
 }
 
 bool Checkpoints::can_begin() const {
-  return enabled() && data_.due && !data_.current && !leases_.book().has_partial();
+  if (!enabled() || !data_.due || data_.current || leases_.book().has_partial()) return false;
+  return std::ranges::all_of(roster_.in({Member::State::running}), [&](WorkerId lead) {
+    return is_flushed(lead, leases_.first_unleased(lead));
+  });
 }
 
 bool Checkpoints::wanted_at_end(msg::RunEnded::Reason reason) const {
@@ -93,6 +106,7 @@ void Checkpoints::abandon_untaken() {
   if (!busy() || data_.current->taken) return;
   data_.current.reset();
   leases_.end_snapshot();
+  update_flushing();
 }
 
 Checkpoints::Current Checkpoints::begin() {
@@ -116,12 +130,13 @@ bool Checkpoints::taken(const PushCounts& counts, double evaluated_at, Outbox& o
   const auto snapshot = leases_.end_snapshot();
   if (!data_.current || !snapshot) return false;
   if (snapshot->supply.has_partial()) {
-    data_.due = true;
     data_.current.reset();
+    request();
     return false;
   }
   auto& current = *data_.current;
   current.taken = true;
+  update_flushing();
   current.samples = snapshot->supply.samples_leased();
   auto& manifest = current.manifest;
   manifest.format = checkpoint::kFormat;
@@ -131,7 +146,10 @@ bool Checkpoints::taken(const PushCounts& counts, double evaluated_at, Outbox& o
   manifest.epoch_samples = job_->data.train->size();
   manifest.data_checksum = job_->data_checksum;
   auto& state = manifest.scheduler;
-  for (const auto& [lead, end] : snapshot->ends) state.pipelines.push_back(end);
+  for (const auto& [lead, end] : snapshot->ends) {
+    state.pipelines.push_back(end);
+    manifest.lacks_residuals |= !is_flushed(lead, end);
+  }
   state.supply = describe(snapshot->supply);
   state.partial_pushes = counts.partial;
   state.dropped_pushes = counts.dropped;

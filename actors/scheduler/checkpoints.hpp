@@ -38,10 +38,11 @@ class Checkpoints {
   /// The time between two checkpoints; 0 if they do not go by time.
   Duration interval() const;
   /// Makes a checkpoint due.
-  void request() { data_.due = true; }
+  void request();
   /// Call after each lease: checkpoints may go by epochs or iterations.
   void count_leased();
-  /// True if a checkpoint is due and can begin.
+  /// True if a checkpoint is due and can begin: with a codec for pushes, when the last lease of
+  /// each running member lets it push its residuals.
   bool can_begin() const;
   /// True while a checkpoint is being taken or written.
   bool busy() const { return data_.current.has_value(); }
@@ -89,6 +90,11 @@ class Checkpoints {
   };
 
   Current begin();
+  /// Lets the members push their residuals while a checkpoint is due or its snapshot is proposed.
+  void update_flushing();
+  bool is_flushed(WorkerId lead, Iteration end) const {
+    return !job_->push_codecs || leases_.is_flushed(lead, end);
+  }
   /// None if checkpoints go by time.
   std::optional<Count> count() const;
   void commit_if_complete(Outbox& out);

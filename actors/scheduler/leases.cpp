@@ -91,7 +91,7 @@ void Leases::measured(WorkerId lead, const msg::WantLease& want) {
 }
 
 bool Leases::answer(WorkerId lead, const msg::WantLease& want, Outbox& out) {
-  const auto lease = book_.grant(lead, want.next, roster_.taking_part());
+  auto lease = book_.grant(lead, want.next, roster_.taking_part());
   if (!lease && book_.may_come_back(lead)) {
     // Without what it has measured, which counts once.
     waiting_.emplace(lead, msg::WantLease{.next = want.next, .clock = want.clock});
@@ -106,8 +106,15 @@ bool Leases::answer(WorkerId lead, const msg::WantLease& want, Outbox& out) {
                                .epoch = lease->epoch,
                                .begin = lease->begin,
                                .end = lease->end});
+  lease->flushes = flushes_;
+  if (!flushes_) encoded_below_[lead] = lease->first_iteration + lease->iterations();
   mailer_.to_worker(lead, *lease, out);
   return true;
+}
+
+bool Leases::is_flushed(WorkerId lead, Iteration end) const {
+  const auto found = encoded_below_.find(lead);
+  return found == encoded_below_.end() || found->second < end;
 }
 
 void Leases::confirm(WorkerId lead, Clock clock, Outbox& out) {

@@ -49,6 +49,12 @@ class Leases {
     book_.follow_snapshot(std::move(ends));
   }
   std::optional<LeaseBook::FollowedSnapshot> end_snapshot() { return book_.end_snapshot(); }
+  /// With a codec for pushes: whether the last iteration of each lease from now on carries the
+  /// residuals in full.
+  void set_flushing(bool flushes) { flushes_ = flushes; }
+  /// Whether the member's pushes below this iteration, which no lease has reached, leave it no
+  /// residual.
+  bool is_flushed(WorkerId lead, Iteration end) const;
   /// The measured paces, for a checkpoint.
   std::vector<checkpoint::Pace> paces() const;
   /// The member is admitted at `iteration`, again or for the first time.
@@ -73,6 +79,8 @@ class Leases {
   LeaseBook book_;
   std::shared_ptr<const Stages> stages_;
   std::map<WorkerId, msg::WantLease> waiting_;
+  bool flushes_ = false;
+  std::map<WorkerId, Iteration> encoded_below_;  // by member: end of the last lease without a flush
 };
 
 }  // namespace leeway

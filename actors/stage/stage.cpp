@@ -147,7 +147,7 @@ void Stage::handle(Address from, msg::MiniBatch& mini_batch, Outbox& out) {
                             "mini-batch: not the next, or beyond what the plan allows", out);
   announce_iteration(iteration,
                      {mini_batch.epoch, mini_batch.begin, mini_batch.end, mini_batch.round_samples,
-                      std::move(mini_batch.applied)},
+                      std::move(mini_batch.applied), mini_batch.flushes},
                      out);
   advance(out);
 }

@@ -31,8 +31,12 @@ class StageIteration {
     return ++summed_[static_cast<std::size_t>(chunk)] == micro_batches;
   }
   PushedIteration pushed(Iteration iteration, float scale = 1) const {
-    return {iteration, leased.weight(), static_cast<std::uint32_t>(leased.samples()),
-            leased.applied, scale};
+    return {.iteration = iteration,
+            .weight = leased.weight(),
+            .samples = static_cast<std::uint32_t>(leased.samples()),
+            .applied = leased.applied,
+            .scale = scale,
+            .flushes = leased.flushes};
   }
   /// Adds the result of a micro-batch in the model's last chunk.
   void add(const PassResult& result, std::int64_t samples) {

@@ -21,7 +21,7 @@ void StageSender::send_mini_batch(Iteration iteration, const LeasedIteration& le
   if (position_.is_last()) return;
   send(position_.next(),
        msg::MiniBatch{iteration, leased.epoch, leased.begin, leased.end, leased.round_samples,
-                      leased.applied},
+                      leased.applied, leased.flushes},
        out);
 }
 

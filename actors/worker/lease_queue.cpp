@@ -40,7 +40,8 @@ LeasedIteration LeaseQueue::take() {
   const auto& lease = leases_.front();
   const std::int64_t begin = position_;
   const std::int64_t end = std::min(begin + static_cast<std::int64_t>(lease.batch), lease.end);
-  LeasedIteration taken{lease.epoch, begin, end, lease.round_samples, lease.applied};
+  const bool flushes = lease.flushes && end == lease.end;
+  LeasedIteration taken{lease.epoch, begin, end, lease.round_samples, lease.applied, flushes};
   position_ = end;
   if (end == lease.end) {
     leases_.pop_front();

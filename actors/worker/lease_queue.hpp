@@ -17,6 +17,7 @@ struct LeasedIteration {
   std::int64_t end = 0;
   std::uint32_t round_samples = 1;
   std::vector<msg::AppliedBucket> applied;
+  bool flushes = false;  // its pushes carry the residuals in full
 
   std::int64_t samples() const { return end - begin; }
   double weight() const {

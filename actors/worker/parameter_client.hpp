@@ -28,6 +28,7 @@ struct PushedIteration {
   std::vector<msg::AppliedBucket> applied;
   float scale = 1;  // factor of its gradients
   msg::Push::Kind kind = msg::Push::Kind::gradient;
+  bool flushes = false;  // the pushes carry the residuals in full
 };
 
 /// By block: numbers of its slices.
@@ -135,8 +136,8 @@ void ParameterClient::push_layer(const PushedIteration& of, int layer,
         for (const BlockId id : bucket.blocks) {
           const Version version = versions[id.value()];
           if (message.assigned.empty()) {
-            message.blocks.push_back(
-                encoder_.encode(id, version, of.iteration, gradient(id), of.scale, out));
+            message.blocks.push_back(encoder_.encode(id, version, of.iteration, gradient(id),
+                                                     of.scale, out, of.flushes));
           } else {
             const auto slices = assigned.find(id);
             message.blocks.push_back(encoder_.assign(

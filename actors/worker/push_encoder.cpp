@@ -47,13 +47,14 @@ PushEncoder::PushEncoder(std::shared_ptr<const Job> job, WorkerId id)
 }
 
 msg::BlockData PushEncoder::encode(BlockId id, Version version, Iteration iteration, Blob gradient,
-                                   float scale, Outbox& out) {
+                                   float scale, Outbox& out, bool flushes) {
+  flushes = flushes && !planted(Mutant::residual_kept_back);
   const Block& block = job_->layout->block(id);
   const auto count = static_cast<std::size_t>(block.floats);
   msg::BlockData data{id, version, DType::f32, Shape{block.floats}, std::move(gradient)};
   const Codec* const codec = job_->push_codec_of(block, iteration);
-  if (!codec) return data;
-  data.codec = id_of(job_->plan.compress.push);
+  if (!codec || (flushes && job_->cost_only)) return data;
+  if (!flushes) data.codec = id_of(job_->plan.compress.push);
   if (job_->cost_only) {
     data.data = encoded_zeros(id, *codec);
     return data;
@@ -67,17 +68,24 @@ msg::BlockData PushEncoder::encode(BlockId id, Version version, Iteration iterat
   if (const Blob& residual = residuals_[id.value()])
     kernels::accumulate(floats.data(), residual.as_floats(), 1, block.floats, kernels::Write::add);
   if (out.is_checked()) encoded = sums_of(floats);
-  const std::uint64_t draw = mix64(static_cast<std::uint64_t>(iteration.value()) ^
-                                   static_cast<std::uint64_t>(id.value()) << 40);
-  data.data =
-      encode_blob(*codec, values, block.floats, mix64(job_->plan.seed ^ mix64(id_.value()) ^ draw));
-  subtract_sent(id, *codec, data.data.bytes(), floats);
-  zero_padding(block, floats.data());  // an encoding may change it
+  Sums residual;
+  if (flushes) {
+    data.data = std::move(values);
+    residuals_[id.value()].reset();
+    if (correction_) velocities_[id.value()].reset();
+  } else {
+    const std::uint64_t draw = mix64(static_cast<std::uint64_t>(iteration.value()) ^
+                                     static_cast<std::uint64_t>(id.value()) << 40);
+    data.data = encode_blob(*codec, values, block.floats,
+                            mix64(job_->plan.seed ^ mix64(id_.value()) ^ draw));
+    subtract_sent(id, *codec, data.data.bytes(), floats);
+    zero_padding(block, floats.data());  // an encoding may change it
+    if (out.is_checked()) residual = sums_of(floats);
+    if (!planted(Mutant::residual_forgotten)) residuals_[id.value()] = std::move(values);
+  }
   if (out.is_checked())
-    out.emit_to_checkers(event::GradientEncoded{id_, iteration, id, given.checked,
-                                                sums_of(floats).checked,
+    out.emit_to_checkers(event::GradientEncoded{id_, iteration, id, given.checked, residual.checked,
                                                 given.absolute + encoded.absolute});
-  if (!planted(Mutant::residual_forgotten)) residuals_[id.value()] = std::move(values);
   return data;
 }
 

@@ -4,7 +4,8 @@
 // With error feedback, a push has the gradient plus the residual of the block, and what its
 // encoding loses is the next residual (policies/codec/codec.hpp). So the sum of all decoded pushes
 // and the residual is the sum of all gradients, to rounding. The residual is part of the worker: it
-// outlives sessions, and is lost with the worker.
+// outlives sessions, and is lost with the worker. A push before a checkpoint carries it in full, so
+// that the checkpoint lacks nothing.
 // With a momentum correction, it keeps velocities too (policies/codec/momentum_correction.hpp).
 #include <cstddef>
 #include <cstdint>
@@ -29,9 +30,10 @@ class PushEncoder {
   bool is_active() const { return job_->push_codecs != nullptr; }
   /// A gradient of a block as a push carries it. `version`: of the weights that it was computed on.
   /// `scale`: a factor of the gradient, which limits its norm. The push's own factor is then 1.
-  /// Without a codec, the gradient stays as it is.
+  /// `flushes`: the push carries gradient and residual in full, and nothing is left. Without a
+  /// codec, the gradient stays as it is.
   msg::BlockData encode(BlockId block, Version version, Iteration iteration, Blob gradient,
-                        float scale, Outbox& out);
+                        float scale, Outbox& out, bool flushes = false);
   /// A block of a bucket with new weights, which travels without an encoding. `values`: the new
   /// weights of these slices, and the gradients of others. The residuals of the others are sent
   /// with their gradients; those of the slices are dropped, as new weights replace them, and their

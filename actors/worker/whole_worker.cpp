@@ -79,8 +79,11 @@ const LeasedIteration& WholeWorker::begin_next(Outbox& out) {
   fail_if_planned<plan::Throws>(iteration, "throws");
   next_ = iteration + 1;
   computing_since_ = out.now();
-  pushed_ = {iteration, leased_.weight(), static_cast<std::uint32_t>(leased_.samples()),
-             leased_.applied};
+  pushed_ = {.iteration = iteration,
+             .weight = leased_.weight(),
+             .samples = static_cast<std::uint32_t>(leased_.samples()),
+             .applied = leased_.applied,
+             .flushes = leased_.flushes};
   if (job_->local_optimizer) pushed_.kind = msg::Push::Kind::delta;
   has_pushed_any_ = false;
   return leased_;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <vector>
 
 #include "actors/worker/checked_sum.hpp"
 #include "sim/checkers/pushed_floats.hpp"
@@ -16,6 +15,7 @@ constexpr double kTolerance = 12 * 0x1p-24;
 }  // namespace
 
 void EncodingChecker::on_event(Instant, Address, const Event& event) {
+  if (const auto* evicted = event.as<event::Evicted>()) evicted_.insert(evicted->worker);
   const auto* encoded = event.as<event::GradientEncoded>();
   if (!encoded) return;
   double& residual = residuals_[{encoded->worker, encoded->block}];
@@ -35,11 +35,24 @@ double EncodingChecker::sum_of_gradient(const msg::Push& push, std::size_t index
   return checked_sum(values);
 }
 
+void EncodingChecker::check_flushed(WorkerId worker, const msg::Push& push) const {
+  if (ends_.empty() || evicted_.contains(job_->stages->lead_of(worker)) ||
+      push.iteration + 1 != ends_[job_->stages->pipeline_of(worker)])
+    return;
+  for (const msg::BlockData& block : push.blocks)
+    if (block.codec != CodecId::none)
+      violated({address_of(worker)}, "iteration ", push.iteration, ", block ", block.block,
+               ": the last push before a checkpoint is encoded, and leaves a residual");
+}
+
 void EncodingChecker::on_sent(Instant, const Letter& letter) {
-  if (!job_->push_codecs || letter.to().kind != RoleKind::shard || unsent_.empty()) return;
+  if (!job_->push_codecs || letter.to().kind != RoleKind::shard) return;
+  if (const auto* order = letter.as<msg::Snapshot>(); order && order->checkpoint > 0)
+    ends_ = order->immediate ? std::vector<Iteration>() : order->iterations;
   const auto* push = letter.as<msg::Push>();
   if (!push) return;
   const WorkerId worker(letter.from().index);
+  check_flushed(worker, *push);
   for (std::size_t index = 0; index < push->blocks.size(); ++index) {
     const msg::BlockData& block = push->blocks[index];
     const auto found = unsent_.find({worker, push->iteration, block.block});

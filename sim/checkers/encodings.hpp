@@ -1,10 +1,13 @@
 #pragma once
 // EncodingChecker: property 7, an encoded push and the residual after it have all that the gradient
-// and the residual before it had.
+// and the residual before it had. The last push before a checkpoint has an encoding no more, so
+// that the checkpoint lacks no residual.
 #include <map>
 #include <memory>
+#include <set>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 #include "actors/job.hpp"
 #include "sim/checkers/checker.hpp"
@@ -31,10 +34,14 @@ class EncodingChecker final : public Checker {
   /// The sum of the gradient that block `index` of the push carries, without the slices that it
   /// assigns.
   double sum_of_gradient(const msg::Push& push, std::size_t index) const;
+  void check_flushed(WorkerId worker, const msg::Push& push) const;
 
   std::shared_ptr<const Job> job_;
   std::map<std::pair<WorkerId, BlockId>, double> residuals_;
   std::map<Key, Encoded> unsent_;
+  /// Of the checkpoint that was proposed last, by pipeline: it holds the iterations below.
+  std::vector<Iteration> ends_;
+  std::set<WorkerId> evicted_;
 };
 
 }  // namespace leeway::sim

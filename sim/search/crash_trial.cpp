@@ -177,7 +177,8 @@ class CrashTrial {
     return total_;
   }
 
-  /// True if the weights do not depend on times, nor on residuals, which no checkpoint has.
+  /// True if the weights do not depend on times. With codecs for pushes, they depend on the times of
+  /// checkpoints, because the pushes before one are not encoded.
   bool is_exact(const Plan& plan) const {
     return !settings_changed_ && plan.compress.push == plan::Codec{} &&
            std::holds_alternative<plan::Bsp>(plan.consistency) &&

@@ -53,6 +53,17 @@ TEST_CASE("a lease fills iterations of its batch, and the last one has the rest"
   CHECK(last.applied == lease.applied);
 }
 
+TEST_CASE("only the last iteration of a lease flushes the residuals") {
+  LeaseQueue queue;
+  queue.begin(Iteration(3));
+  msg::Lease lease = queued_lease(3, 10, 20);
+  lease.flushes = true;
+  REQUIRE(queue.take_in(lease));
+  CHECK_FALSE(queue.take().flushes);
+  CHECK_FALSE(queue.take().flushes);
+  CHECK(queue.take().flushes);
+}
+
 TEST_CASE("leases are used in the order of their iterations, each from its begin") {
   LeaseQueue queue;
   queue.begin(Iteration(0));

@@ -1,5 +1,6 @@
 #include "actors/worker/push_encoder.hpp"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
 
@@ -91,6 +92,15 @@ TEST_CASE("with momentum, sparse pushes carry velocities, which start again when
     }
   }
   CHECK(sent >= 50);
+  // A flush sends what is left of both.
+  Blob gradient = gradient_of(*job, block.id, 50);
+  const auto last = encoder.encode(block.id, Version(0), Iteration(50), gradient, 1, out, true);
+  CHECK(last.codec == CodecId::none);
+  for (std::size_t i = 0; i < count; ++i)
+    CHECK(last.data.as_floats()[i] ==
+          Approx(collected[i] + gradient.as_floats()[i] + 0.5f * velocity[i]));
+  const auto after = encoder.encode(block.id, Version(0), Iteration(51), gradient, 1, out, true);
+  CHECK(std::equal(gradient.as_floats(), gradient.as_floats() + count, after.data.as_floats()));
   // Other codecs and optimizers leave the momentum to the shards.
   plan.compress.push = int8();
   CHECK(job_of(plan)->optimizer->name() == "momentum");

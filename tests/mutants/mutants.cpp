@@ -25,10 +25,24 @@ namespace {
 /// The base plan of a search. A third of the runs drawn from `tiny` have pipelines, and all runs
 /// drawn from the others. Gradients of `encoded` are sent in 8 bits. `tied` is a transformer with
 /// tied weights in its first and last stage. Runs drawn from `crashing` write checkpoints, lose
-/// power and are resumed; they train with Adam and an lr schedule. Runs drawn from
-/// `clustered`, and no others, are on node agents. Runs drawn from `replicated` lose replicas of
-/// shards, and those drawn from `losing` lose nodes with replicas.
-enum class Base { tiny, encoded, piped, tied, crashing, replicated, losing, clustered };
+/// power and are resumed; they train with Adam and an lr schedule. `encoded_crashing` is both. Runs
+/// drawn from `clustered`, and no others, are on node agents. Runs drawn from `replicated` lose
+/// replicas of shards, and those drawn from `losing` lose nodes with replicas.
+enum class Base {
+  tiny,
+  encoded,
+  piped,
+  tied,
+  crashing,
+  encoded_crashing,
+  replicated,
+  losing,
+  clustered
+};
+
+bool is_crashing(Base base) {
+  return base == Base::crashing || base == Base::encoded_crashing;
+}
 
 struct Described {
   Mutant mutant;
@@ -65,6 +79,8 @@ constexpr Described kMutants[] = {
                   "a worker reports another version of the weights than it used"),
     LEEWAY_MUTANT_IN(encoded, residual_forgotten,
                      "a worker does not add what an encoding has lost"),
+    LEEWAY_MUTANT_IN(encoded_crashing, residual_kept_back,
+                     "a worker encodes the push before a checkpoint"),
     LEEWAY_MUTANT_IN(tied, tied_gradient_applied_alone,
                      "one stage's gradient is applied without the other's"),
     LEEWAY_MUTANT_IN(tied, tied_gradient_lost,
@@ -191,10 +207,11 @@ std::shared_ptr<const Job> job_of(Base base) {
   if (base == Base::tiny || base == Base::replicated || base == Base::losing ||
       base == Base::clustered)
     return test::job_of(test::tiny_plan());
-  if (base == Base::crashing) {
+  if (is_crashing(base)) {
     Plan plan = test::tiny_plan();
     plan.optimizer.kind = plan::Adam{};
     plan.lr_schedule.kind = plan::Cosine{};
+    if (base == Base::encoded_crashing) plan.compress.push = plan::Int8{};
     return test::job_of(plan);
   }
   if (base == Base::encoded) {
@@ -213,7 +230,7 @@ sim::SearchResult search_with(Mutant mutant, Base base, std::uint64_t seeds) {
   sim::SearchOptions options;
   options.last = seeds;
   options.twice_one_in = 0;
-  options.crash_one_in = base == Base::crashing ? 1 : 0;
+  options.crash_one_in = is_crashing(base) ? 1 : 0;
   options.loss_one_in = base == Base::replicated || base == Base::losing ? 1 : 0;
   options.shrink_trials = 0;
   options.draw = {.least_workers = 2,
@@ -260,8 +277,8 @@ bool passes_without_bugs(const Arguments& arguments, Base base) {
 }
 
 int run(const Arguments& arguments) {
-  for (const Base base : {Base::tiny, Base::encoded, Base::tied, Base::crashing, Base::replicated,
-                          Base::losing, Base::clustered})
+  for (const Base base : {Base::tiny, Base::encoded, Base::tied, Base::crashing,
+                          Base::encoded_crashing, Base::replicated, Base::losing, Base::clustered})
     if (arguments.names.empty() && !passes_without_bugs(arguments, base)) return 1;
   if (arguments.markdown) {
     std::printf("| mutant | planted bug | found by | seed |\n|---|---|---|---|\n");
