@@ -64,6 +64,27 @@ struct EncodingStory : Story {
 
 }  // namespace
 
+TEST_CASE("an encoded push right before a checkpoint is a violation") {
+  EncodingStory story;
+  const auto proposes = [&](std::int64_t end, bool immediate) {
+    msg::Snapshot order{.snapshot = 1, .immediate = immediate, .checkpoint = 1};
+    order.iterations.assign(story.job->stages->pipelines(), Iteration(end));
+    story.sends(kScheduler, kShard, order);
+  };
+  const auto pushes = [&](std::int64_t iteration) {
+    return seen([&] { story.pushes(iteration, story.decoded(), 0); });
+  };
+  proposes(5, false);
+  CHECK(pushes(3) == "");
+  CHECK_THAT(pushes(4), Contains("the last push before a checkpoint is encoded"));
+  CHECK(pushes(5) == "");
+  proposes(8, true);  // of a run that ends, whose workers have stopped
+  CHECK(pushes(7) == "");
+  proposes(10, false);
+  story.emits(kScheduler, event::Evicted{kA});
+  CHECK(pushes(9) == "");
+}
+
 TEST_CASE("a push whose values have changed places is a violation") {
   EncodingStory story;
   // Exact in int8.
