@@ -1,6 +1,8 @@
 // Codecs: exact bytes, bounds of the error, error feedback, hostile bytes.
 #include "policies/codec/codec.hpp"
 
+#include <rapidcheck/catch.h>
+
 #include <algorithm>
 #include <bit>
 #include <catch2/catch.hpp>
@@ -8,6 +10,7 @@
 #include <cstring>
 #include <limits>
 #include <numeric>
+#include <string>
 #include <vector>
 
 #include "core/rng.hpp"
@@ -126,6 +129,54 @@ TEST_CASE("codecs are contractions") {
       const auto values = random_values(count, seed);
       CHECK(norm(difference(values, passed_on(*codec, values))) <= share * norm(values) + 1e-6);
     }
+}
+
+/// Values of any sign and very unlike sizes, zeros among them.
+rc::Gen<std::vector<float>> any_values() {
+  const auto one = rc::gen::map(
+      rc::gen::pair(rc::gen::inRange(-1000, 1000), rc::gen::inRange(-30, 20)),
+      [](const auto& parts) { return std::ldexp(static_cast<float>(parts.first), parts.second); });
+  return rc::gen::scale(10, rc::gen::nonEmpty(rc::gen::container<std::vector<float>>(one)));
+}
+
+TEST_CASE("the error of an encoding is at most the codec's share of the norm, for any values") {
+  struct Contraction {
+    plan::Codec codec;
+    double share;  // of the norm
+  };
+  const std::vector<Contraction> all = {{plan::Bf16{}, 1.0 / 256},
+                                        {plan::Int8{}, std::sqrt(256.0) / 253},
+                                        {plan::Int4{}, std::sqrt(64.0) / 13.9},
+                                        {plan::OneBit{}, 1},
+                                        {plan::TopK{0.25}, std::sqrt(0.75)},
+                                        {plan::RandomK{0.25}, 1}};
+  for (const auto& [spec, share] : all) {
+    const auto codec = make_codec(spec);
+    rc::prop(std::string(codec->name()), [&codec = *codec, share = share] {
+      const auto values = *any_values();
+      const double error = norm(difference(values, passed_on(codec, values)));
+      RC_ASSERT(error <= share * norm(values) * (1 + 1e-5) + 1e-30);
+    });
+  }
+}
+
+TEST_CASE("random_k sends one element of each stratum, each equally often, for any values") {
+  const auto codec = make_codec(plan::RandomK{0.5});
+  rc::prop("over all draws", [&] {
+    const auto values = *any_values();
+    constexpr int kSeeds = 1000;
+    std::vector<float> sent(values.size(), 0.0f);
+    for (std::uint64_t seed = 0; seed < kSeeds; ++seed)
+      codec->accumulate(encoded(*codec, values, mix64(seed)), 1.0f / kSeeds, sent);
+    // One element of each stratum is sent.
+    const std::size_t count = values.size(), strata = (count + 1) / 2;
+    for (std::size_t stratum = 0; stratum < strata; ++stratum) {
+      const std::size_t begin = count * stratum / strata, end = count * (stratum + 1) / strata;
+      for (std::size_t i = begin; i < end; ++i)
+        RC_ASSERT(std::abs(sent[i] - values[i] / static_cast<float>(end - begin)) <=
+                  0.1f * std::abs(values[i]));
+    }
+  });
 }
 
 TEST_CASE("top_k keeps the largest values, and of equal ones the first") {
