@@ -57,16 +57,6 @@ void Checkpoints::count_leased() {
   request();
 }
 
-void Checkpoints::request() {
-  data_.due = true;
-  update_flushing();
-}
-
-void Checkpoints::update_flushing() {
-  const bool is_proposed = data_.current && !data_.current->taken;
-  leases_.set_flushing(job_->push_codecs && (data_.due || is_proposed));
-}
-
 std::optional<Checkpoints::Count> Checkpoints::count() const {
   if (!enabled()) return std::nullopt;
   const LeaseBook& book = leases_.book();
@@ -83,8 +73,9 @@ double Checkpoints::Count::next() const {
   return (std::floor(now / interval) + 1) * interval;
 }
 
-bool Checkpoints::can_begin() const {
+bool Checkpoints::can_begin() {
   if (!enabled() || !data_.due || data_.current || leases_.book().has_partial()) return false;
+  if (job_->push_codecs && !std::exchange(data_.flushes, true)) leases_.begin_flush();
   return std::ranges::all_of(roster_.in({Member::State::running}), [&](WorkerId lead) {
     return is_flushed(lead, leases_.first_unleased(lead));
   });
@@ -106,11 +97,18 @@ void Checkpoints::abandon_untaken() {
   if (!busy() || data_.current->taken) return;
   data_.current.reset();
   leases_.end_snapshot();
-  update_flushing();
+}
+
+bool Checkpoints::can_repeat() {
+  if (!job_->push_codecs) return true;
+  abandon_untaken();  // leases that do not flush may have overtaken it
+  request();
+  return false;
 }
 
 Checkpoints::Current Checkpoints::begin() {
-  data_.due = false;
+  data_.due = data_.flushes = false;
+  leases_.end_flush();
   const std::size_t shards = job_->layout->shards();
   return {.manifest = {.number = data_.next_number++},
           .stored = std::vector<bool>(shards),
@@ -136,7 +134,6 @@ bool Checkpoints::taken(const PushCounts& counts, double evaluated_at, Outbox& o
   }
   auto& current = *data_.current;
   current.taken = true;
-  update_flushing();
   current.samples = snapshot->supply.samples_leased();
   auto& manifest = current.manifest;
   manifest.format = checkpoint::kFormat;

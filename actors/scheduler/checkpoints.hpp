@@ -38,12 +38,12 @@ class Checkpoints {
   /// The time between two checkpoints; 0 if they do not go by time.
   Duration interval() const;
   /// Makes a checkpoint due.
-  void request();
+  void request() { data_.due = true; }
   /// Call after each lease: checkpoints may go by epochs or iterations.
   void count_leased();
-  /// True if a checkpoint is due and can begin: with a codec for pushes, when the last lease of
-  /// each running member lets it push its residuals.
-  bool can_begin() const;
+  /// True if a checkpoint is due and can begin. With a codec for pushes, this orders the members to
+  /// push their residuals, and is true when the last lease of each running one does so.
+  bool can_begin();
   /// True while a checkpoint is being taken or written.
   bool busy() const { return data_.current.has_value(); }
   /// True if a run that ends for this reason, with all workers stopped, stores its state. A run
@@ -53,6 +53,9 @@ class Checkpoints {
   void spoil(const std::string& reason);
   /// Gives up a checkpoint whose snapshot has not been taken.
   void abandon_untaken();
+  /// A shard has refused the snapshot. True if the same checkpoint can be proposed again; otherwise
+  /// it is due again.
+  bool can_repeat();
 
   /// A snapshot with these iterations, by pipeline, is proposed. Returns the checkpoint's number,
   /// which no other proposal has.
@@ -82,6 +85,7 @@ class Checkpoints {
   /// The mutable state.
   struct Data {
     bool due = false;
+    bool flushes = false;  // the members push their residuals
     std::uint64_t next_number = 1;
     double next_due = 0;  // samples or iterations leased
     std::optional<Current> current;
@@ -90,8 +94,6 @@ class Checkpoints {
   };
 
   Current begin();
-  /// Lets the members push their residuals while a checkpoint is due or its snapshot is proposed.
-  void update_flushing();
   bool is_flushed(WorkerId lead, Iteration end) const {
     return !job_->push_codecs || leases_.is_flushed(lead, end);
   }

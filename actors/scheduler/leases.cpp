@@ -1,6 +1,7 @@
 #include "actors/scheduler/leases.hpp"
 
 #include <algorithm>
+#include <limits>
 
 #include "checkpoint/store.hpp"
 #include "core/mutant.hpp"
@@ -106,10 +107,20 @@ bool Leases::answer(WorkerId lead, const msg::WantLease& want, Outbox& out) {
                                .epoch = lease->epoch,
                                .begin = lease->begin,
                                .end = lease->end});
-  lease->flushes = flushes_;
-  if (!flushes_) encoded_below_[lead] = lease->first_iteration + lease->iterations();
+  lease->flushes =
+      flush_ && lease->first_iteration >= flush_->first && lease->first_iteration < flush_->second;
+  if (!lease->flushes) encoded_below_[lead] = lease->first_iteration + lease->iterations();
   mailer_.to_worker(lead, *lease, out);
   return true;
+}
+
+void Leases::begin_flush() {
+  flush_ = {by_rounds_ ? book_.horizon() : Iteration(),
+            Iteration(std::numeric_limits<std::int64_t>::max())};
+}
+
+void Leases::end_flush() {
+  if (flush_) flush_->second = by_rounds_ ? book_.horizon() : Iteration();
 }
 
 bool Leases::is_flushed(WorkerId lead, Iteration end) const {

@@ -49,9 +49,12 @@ class Leases {
     book_.follow_snapshot(std::move(ends));
   }
   std::optional<LeaseBook::FollowedSnapshot> end_snapshot() { return book_.end_snapshot(); }
-  /// With a codec for pushes: whether the last iteration of each lease from now on carries the
-  /// residuals in full.
-  void set_flushing(bool flushes) { flushes_ = flushes; }
+  /// With a codec for pushes: from now on, the last push of each lease carries the residuals in
+  /// full; by rounds, those of the rounds that are not open yet. So under bsp the rounds do not
+  /// depend on the order of requests.
+  void begin_flush();
+  /// Leases from now on do not, except those of rounds that are open.
+  void end_flush();
   /// Whether the member's pushes below this iteration, which no lease has reached, leave it no
   /// residual.
   bool is_flushed(WorkerId lead, Iteration end) const;
@@ -79,7 +82,8 @@ class Leases {
   LeaseBook book_;
   std::shared_ptr<const Stages> stages_;
   std::map<WorkerId, msg::WantLease> waiting_;
-  bool flushes_ = false;
+  /// Iterations whose leases flush.
+  std::optional<std::pair<Iteration, Iteration>> flush_;
   std::map<WorkerId, Iteration> encoded_below_;  // by member: end of the last lease without a flush
 };
 

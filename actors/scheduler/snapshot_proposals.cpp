@@ -60,8 +60,10 @@ void SnapshotProposals::voted(const msg::SnapshotVote& vote, Outbox& out) {
   auto& proposal = data_.proposal;
   if (!proposal || vote.snapshot != proposal->id || proposal->votes_missing == 0) return;
   proposal->refused |= !vote.accepted;
-  if (--proposal->votes_missing == 0 && proposal->refused)
-    propose(proposal->evaluate, proposal->checkpoint, out);
+  if (--proposal->votes_missing > 0 || !proposal->refused) return;
+  const Proposal refused = *std::exchange(proposal, std::nullopt);
+  const bool checkpoint = refused.checkpoint && checkpoints_.can_repeat();
+  if (refused.evaluate || checkpoint) propose(refused.evaluate, checkpoint, out);
 }
 
 bool SnapshotProposals::taken(const msg::SnapshotTaken& sent) {

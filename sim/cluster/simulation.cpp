@@ -181,10 +181,9 @@ bool ClusterSimulation::is_ended_by_faults() const {
   if (program_->has_ended()) return faults_->has_killed_program();
   const Status problems = program_->role().problems();
   if (problems) return false;
-  // Others may be named as well, because they wait for that node.
+  // Other nodes may report it, or wait for it.
   return std::ranges::any_of(nodes_, [&](const Node& node) {
-    const std::string name = concat("\n  ", name_of(node.number), ": ");
-    return problems.error().text.find(name) != std::string::npos &&
+    return problems.error().text.find(name_of(node.number)) != std::string::npos &&
            faults_->has_disturbed(node.number);
   });
 }
