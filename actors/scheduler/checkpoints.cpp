@@ -119,7 +119,10 @@ std::uint64_t Checkpoints::propose(const std::vector<Iteration>& ends) {
   data_.current = begin();
   std::map<WorkerId, Iteration> by_lead;
   auto end = ends.begin();
-  for (const auto& [lead, member] : roster_.members()) by_lead[lead] = *end++;
+  for (const auto& [lead, member] : roster_.members()) {
+    data_.current->manifest.lacks_residuals |= !is_flushed(lead, *end);
+    by_lead[lead] = *end++;
+  }
   leases_.follow_snapshot(std::move(by_lead));
   return data_.current->manifest.number;
 }
@@ -143,10 +146,7 @@ bool Checkpoints::taken(const PushCounts& counts, double evaluated_at, Outbox& o
   manifest.epoch_samples = job_->data.train->size();
   manifest.data_checksum = job_->data_checksum;
   auto& state = manifest.scheduler;
-  for (const auto& [lead, end] : snapshot->ends) {
-    state.pipelines.push_back(end);
-    manifest.lacks_residuals |= !is_flushed(lead, end);
-  }
+  for (const auto& [lead, end] : snapshot->ends) state.pipelines.push_back(end);
   state.supply = describe(snapshot->supply);
   state.partial_pushes = counts.partial;
   state.dropped_pushes = counts.dropped;
