@@ -9,13 +9,16 @@ import tempfile
 from pathlib import Path
 
 
-def benchmark_arguments(description):
-    """The arguments of a benchmark that repeats runs of a scenario. `arguments` follow `--`."""
+def benchmark_arguments(description, **lists):
+    """The arguments of a benchmark that repeats runs of a scenario. `arguments` follow `--`; `lists` are further ones with
+    several values, and their defaults."""
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--seconds", default="5")
     parser.add_argument("--scenario", default="fashion-mlp")
     parser.add_argument("--build", default="build/release")
+    for name, values in lists.items():
+        parser.add_argument(f"--{name}", nargs="+", default=values)
     parser.add_argument("arguments", nargs="*", help="further arguments of the scenario")
     return parser.parse_args()
 

@@ -39,9 +39,9 @@ void codecs(Plan& plan) {
   if (plan.pipeline.stages == 1)
     plan.compress.activations = plan.compress.activation_gradients = plan::NoCodec{};
   if (plan.compress != plan::Compression{} || !rng.one_in(4)) return;
-  const plan::Codec push[] = {plan::NoCodec{}, plan::Bf16{},        plan::Int8{},
-                              plan::Int4{},    plan::TwoBit{},      plan::OneBit{},
-                              plan::TopK{0.1}, plan::TopK{0.05, 1}, plan::RandomK{0.1}};
+  const plan::Codec push[] = {
+      plan::NoCodec{}, plan::Bf16{},   plan::Fp16{},    plan::Int8{},        plan::Int4{},
+      plan::TwoBit{},  plan::OneBit{}, plan::TopK{0.1}, plan::TopK{0.05, 1}, plan::RandomK{0.1}};
   // fp16 ends at 65,504, which the weights of drawn models exceed.
   const plan::Codec pull[] = {plan::NoCodec{}, plan::Bf16{}, plan::Int8{}};
   if (!drops) plan.compress.push = push[rng.below(std::size(push))];
