@@ -475,9 +475,8 @@ Expected<std::shared_ptr<const Job>> make_job(const Plan& given, TrainTest data,
     if (const auto fits = check_resumed(*job); !fits) return fits.error();
   if (job->resumed && job->resumed->manifest.lacks_residuals)
     job->notes.emplace_back(
-        "compress.push: the checkpoint lacks residuals of workers that had no more samples; the "
-        "run "
-        "resumes without them");
+        "compress.push: the checkpoint lacks residuals of some workers; the run resumes without "
+        "them");
   return std::shared_ptr<const Job>(job);
 }
 

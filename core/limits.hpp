@@ -35,6 +35,8 @@ inline constexpr std::size_t kMaxEarlyMessages = 65536;
 inline constexpr std::uint32_t kMaxAppliedBuckets = 1u << 20;
 /// Pushes that a shard has accepted and not applied.
 inline constexpr std::uint32_t kMaxHeldPushes = 1u << 20;
+/// Rounds with pushes of a worker that a shard remembers, for repeated pushes.
+inline constexpr std::uint32_t kKeptContributions = 2;
 /// Announced staleness bounds that some worker has yet to pass.
 inline constexpr std::uint32_t kMaxBounds = 1u << 16;
 /// Rounds whose norms a shard keeps.

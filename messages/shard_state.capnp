@@ -53,6 +53,7 @@ struct ClockTableState {
     # Of the iteration; 0: none has been pushed.
     accepted @6 :List(UInt32) $range(below = "kMaxBuckets") $limit("kMaxBuckets");
     nextUnseen @7 :Int64 $type(Common.iteration);
+    contributed @8 :List(Int64) $type(Common.iteration) $limit("kKeptContributions");
   }
 }
 

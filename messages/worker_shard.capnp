@@ -64,6 +64,7 @@ struct Pushed {
   bucket @1 :UInt32 $range(below = "kMaxBuckets");
   durability @2 :Durability;
   repeat @3 :Bool;  # the shard applied it earlier, or closed its round without it
+  dropped @4 :Bool;  # the shard closed its round without it
 
   enum Durability { applied @0; durable @1; }
 }

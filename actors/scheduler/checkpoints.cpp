@@ -117,10 +117,11 @@ Checkpoints::Current Checkpoints::begin() {
 
 std::uint64_t Checkpoints::propose(const std::vector<Iteration>& ends) {
   data_.current = begin();
+  const bool may_drop = job_->push_codecs && job_->consistency->round_size().drops();
   std::map<WorkerId, Iteration> by_lead;
   auto end = ends.begin();
   for (const auto& [lead, member] : roster_.members()) {
-    data_.current->manifest.lacks_residuals |= !is_flushed(lead, *end);
+    data_.current->manifest.lacks_residuals |= !is_flushed(lead, *end) || may_drop;
     by_lead[lead] = *end++;
   }
   leases_.follow_snapshot(std::move(by_lead));

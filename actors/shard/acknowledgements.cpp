@@ -53,15 +53,16 @@ void Acknowledgements::applied(const Contribution& push, Outbox& out) {
                                 .iteration = push.iteration,
                                 .bucket = push.bucket,
                                 .samples = push.samples});
-  acknowledge(push, false, out);
+  acknowledge(push, false, false, out);
 }
 
-void Acknowledgements::acknowledge(const Contribution& push, bool repeat, Outbox& out) {
+void Acknowledgements::acknowledge(const Contribution& push, bool repeat, bool dropped,
+                                   Outbox& out) {
   if (!clocks_.may_push(push.worker, push.session)) return;
   out.send(address_of(push.worker),
            encode({.session = push.session,
                    .body = msg::Pushed{push.iteration, push.bucket,
-                                       msg::Pushed::Durability::applied, repeat}}));
+                                       msg::Pushed::Durability::applied, repeat, dropped}}));
 }
 
 }  // namespace leeway

@@ -24,15 +24,17 @@ class Acknowledgements {
   void forget(const Contribution& push);
   /// Reports the push as applied and acknowledges it.
   void applied(const Contribution& push, Outbox& out);
-  /// Acknowledges a push that was applied before or will never be.
-  void repeated(const Contribution& push, Outbox& out) { acknowledge(push, true, out); }
+  /// Acknowledges a push that was applied before.
+  void repeated(const Contribution& push, Outbox& out) { acknowledge(push, true, false, out); }
+  /// Acknowledges a push that is never applied.
+  void dropped(const Contribution& push, Outbox& out) { acknowledge(push, true, true, out); }
 
   std::vector<msg::ExpectedPush> save() const;
   void restore(const std::vector<msg::ExpectedPush>& pushes);
 
  private:
   /// Sends no acknowledgement to an evicted session.
-  void acknowledge(const Contribution& push, bool repeat, Outbox& out);
+  void acknowledge(const Contribution& push, bool repeat, bool dropped, Outbox& out);
 
   const ClockTable& clocks_;
   std::map<std::pair<WorkerId, Session>, std::vector<std::pair<Iteration, std::uint32_t>>>

@@ -126,7 +126,9 @@ void ApplyFirstPushes::advance_clocks(const Closing& closed, Outbox& out) {
       in_round.push_back(worker);
   for (const WorkerId worker : in_round) {
     clocks_.advance(worker);
-    if (!closed.is_contributor(worker))
+    if (closed.is_contributor(worker))
+      clocks_.contributed(worker, closed.round);
+    else
       out.emit(event::PushDropped{
           .worker = worker, .session = clocks_.find(worker)->session, .iteration = closed.round});
     out.emit(event::ClockMoved{worker, Clock(closed.round.value() + 1)});

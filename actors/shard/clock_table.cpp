@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/check.hpp"
+#include "core/limits.hpp"
 #include "core/mutant.hpp"
 
 namespace leeway {
@@ -26,6 +27,7 @@ msg::ClockTableState ClockTable::save() const {
     for (std::uint32_t bucket = 0; bucket < saved.buckets; ++bucket)
       if (entry.accepted[bucket]) saved.accepted.push_back(bucket);
     saved.next_unseen = entry.next_unseen;
+    saved.contributed = entry.contributed;
   }
   return state;
 }
@@ -44,7 +46,8 @@ void ClockTable::restore(const msg::ClockTableState& state) {
              .clock = saved.clock,
              .accepted = std::vector<bool>(saved.buckets),
              .buckets_accepted = static_cast<std::uint32_t>(saved.accepted.size()),
-             .next_unseen = saved.next_unseen};
+             .next_unseen = saved.next_unseen,
+             .contributed = saved.contributed};
     for (const std::uint32_t bucket : saved.accepted) entry.accepted.at(bucket) = true;
     if (entry.live) ++live_at_[entry.clock];
     if (entry.live && entry.fenced) fenced_.insert(saved.worker);
@@ -66,7 +69,7 @@ Clock ClockTable::admit(WorkerId worker, Session session, Iteration iteration) {
   Clock at = std::max({Clock(iteration.value()), min_clock_, entry.clock});
   if (planted(Mutant::admitted_behind)) at = std::max(Clock(iteration.value()), entry.clock);
   const bool was_live = entry.live;
-  entry = Participant{session, was_live, false, entry.clock, {}, 0, {}};
+  entry = Participant{session, was_live, false, entry.clock, {}, 0, {}, {}};
   fenced_.erase(worker);
   set(entry, at, true);
   return at;
@@ -130,6 +133,17 @@ bool ClockTable::advance_if_whole(WorkerId worker) {
   if (!is_whole(*find(worker))) return false;
   advance(worker);
   return true;
+}
+
+void ClockTable::contributed(WorkerId worker, Iteration round) {
+  auto& rounds = by_index_.at(worker.value())->contributed;
+  if (rounds.size() == limits::kKeptContributions) rounds.erase(rounds.begin());
+  rounds.push_back(round);
+}
+
+bool ClockTable::has_contributed(WorkerId worker, Iteration round) const {
+  return std::ranges::find(participants_.at(worker).contributed, round) !=
+         participants_.at(worker).contributed.end();
 }
 
 std::size_t ClockTable::at_min_clock() const {

@@ -25,6 +25,8 @@ class ClockTable {
     std::vector<bool> accepted;  // the buckets of iteration `clock`; may be empty before the first
     std::uint32_t buckets_accepted = 0;
     Iteration next_unseen;  // since its admission: largest iteration with a bucket, plus one; or 0
+    /// Of rounds that can drop pushes: the last ones that were closed with its push.
+    std::vector<Iteration> contributed;
   };
 
   ClockTable() = default;
@@ -64,6 +66,10 @@ class ClockTable {
   void advance(WorkerId worker);
   /// The same if all buckets of the worker's iteration have been accepted. True if they have.
   bool advance_if_whole(WorkerId worker);
+  /// The round was closed with the worker's push.
+  void contributed(WorkerId worker, Iteration round);
+  /// Whether the round was. Requires a worker that was admitted and may still repeat its push.
+  bool has_contributed(WorkerId worker, Iteration round) const;
   /// True for the session that was admitted, as long as it is live and not fenced.
   bool may_push(WorkerId worker, Session session) const;
 

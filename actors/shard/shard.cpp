@@ -246,7 +246,12 @@ void Shard::handle(Address from, const Envelope& envelope, msg::Push& push, Outb
     case ClockTable::Verdict::repeat:
       ++report_.repeats;
       out.emit(event::BucketRepeated{worker, push.iteration, push.bucket});
-      if (!acknowledgements_.is_expected(contribution) || planted(Mutant::acknowledged_too_early))
+      if (acknowledgements_.is_expected(contribution) && !planted(Mutant::acknowledged_too_early))
+        return;
+      if (job_->consistency->round_size().drops() &&
+          !clocks_.has_contributed(worker, push.iteration))
+        acknowledgements_.dropped(contribution, out);
+      else
         acknowledgements_.repeated(contribution, out);
   }
 }

@@ -31,7 +31,7 @@ void Updates::end_round(Iteration round, Outbox& out) {
 
 void Updates::drop(const Contribution& push, Outbox& out) {
   acknowledgements_.forget(push);
-  acknowledgements_.repeated(push, out);
+  acknowledgements_.dropped(push, out);
 }
 
 }  // namespace leeway

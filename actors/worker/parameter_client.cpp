@@ -15,6 +15,7 @@ void ParameterClient::begin(Session session) {
   session_ = session;
   incoming_.clear();
   for (auto& shard : unacknowledged_) shard.clear();
+  encoder_.forget_pushed();
 }
 
 void ParameterClient::send(Address to, Body body, Outbox& out) const {
@@ -148,9 +149,12 @@ Expected<bool> ParameterClient::take_in(Address from, const msg::Pushed& pushed)
   if (from.kind != RoleKind::shard || from.index >= unacknowledged_.size())
     return Error{concat("an acknowledgement of ", from, ", which is not a shard of this run")};
   auto& kept = unacknowledged_[from.index];
-  std::erase_if(kept, [&](const Unacknowledged& waiting) {
+  const auto known = std::erase_if(kept, [&](const Unacknowledged& waiting) {
     return waiting.iteration == pushed.iteration && waiting.bucket == pushed.bucket;
   });
+  if (known > 0)
+    for (const BlockId block : share().at[from.index].buckets.at(pushed.bucket).blocks)
+      encoder_.acknowledged(block, pushed.iteration, pushed.dropped);
   return kept.empty();
 }
 

@@ -38,7 +38,10 @@ void multiply(std::span<float> values, float factor) {
 }  // namespace
 
 PushEncoder::PushEncoder(std::shared_ptr<const Job> job, WorkerId id)
-    : job_(std::move(job)), id_(id), correction_(MomentumCorrection::of(job_->plan)) {
+    : job_(std::move(job)),
+      id_(id),
+      correction_(MomentumCorrection::of(job_->plan)),
+      may_be_dropped_(job_->consistency->round_size().drops()) {
   if (!is_active()) return;
   const auto blocks = job_->layout->blocks().size();
   residuals_.resize(blocks);
@@ -62,6 +65,9 @@ msg::BlockData PushEncoder::encode(BlockId id, Version version, Iteration iterat
   Blob values = unique_on_host(std::move(data.data));
   const std::span<float> floats(values.mutable_floats(), count);
   multiply(floats, scale);
+  Pushed before{.residual = residuals_[id.value()]};
+  if (correction_ && may_be_dropped_ && velocities_[id.value()])
+    before.velocity = Blob::copy_of(velocities_[id.value()].bytes());
   if (correction_) add_velocity(id, floats);
   Sums given, encoded;
   if (out.is_checked()) given = sums_of(floats);
@@ -83,6 +89,10 @@ msg::BlockData PushEncoder::encode(BlockId id, Version version, Iteration iterat
     if (out.is_checked()) residual = sums_of(floats);
     if (!planted(Mutant::residual_forgotten)) residuals_[id.value()] = std::move(values);
   }
+  if (may_be_dropped_) {
+    before.after = residuals_[id.value()];
+    pushed_.insert_or_assign({id, iteration}, std::move(before));
+  }
   if (out.is_checked())
     out.emit_to_checkers(event::GradientEncoded{id_, iteration, id, given.checked, residual.checked,
                                                 given.absolute + encoded.absolute});
@@ -101,6 +111,7 @@ msg::BlockData PushEncoder::assign(BlockId id, Version version, Iteration iterat
     return residual && out.is_checked() ? sums_of({residual.as_floats(), count}) : Sums();
   };
   const Sums before = sums_of_residual();
+  if (residual && !residual.unique()) residual = Blob::copy_of(residual.bytes());
   if (residual) clear(block, slices, residual.mutable_floats());
   const Sums others = sums_of_residual();
   Sums given;
@@ -127,6 +138,33 @@ msg::BlockData PushEncoder::assign(BlockId id, Version version, Iteration iterat
         id_, iteration, id, given.checked - (before.checked - others.checked),
         sums_of_residual().checked, given.absolute + before.absolute + others.absolute});
   return data;
+}
+
+void PushEncoder::acknowledged(BlockId block, Iteration iteration, bool dropped) {
+  const auto found = pushed_.find({block, iteration});
+  if (found == pushed_.end()) return;
+  const Pushed pushed = std::move(found->second);
+  pushed_.erase(found);
+  if (!dropped || planted(Mutant::residual_not_restored)) return;
+  Blob& residual = residuals_[block.value()];
+  const auto start_of = [](const Blob& blob) { return blob ? blob.data() : nullptr; };
+  if (start_of(residual) == start_of(pushed.after)) {
+    residual = pushed.residual;
+    if (correction_) velocities_[block.value()] = pushed.velocity;
+    return;
+  }
+  // A later push has changed the residual: takes back what this one did to it.
+  const std::int64_t count = job_->layout->block(block).floats;
+  Blob restored = residual ? Blob::copy_of(residual.bytes()) : Blob::floats(count);
+  if (!residual) std::fill_n(restored.mutable_floats(), count, 0.0f);
+  const auto add = [&](const Blob& values, float factor) {
+    if (values)
+      kernels::accumulate(restored.mutable_floats(), values.as_floats(), factor, count,
+                          kernels::Write::add);
+  };
+  add(pushed.residual, 1);
+  add(pushed.after, -1);
+  residual = std::move(restored);
 }
 
 template <class Handle>

@@ -9,10 +9,12 @@
 // With a momentum correction, it keeps velocities too (policies/codec/momentum_correction.hpp).
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "actors/job.hpp"
@@ -41,8 +43,17 @@ class PushEncoder {
   msg::BlockData assign(BlockId block, Version version, Iteration iteration, Blob values,
                         const std::set<std::uint32_t>& slices, float scale, bool only_assigns,
                         Outbox& out);
+  /// A shard has acknowledged the push of this block. If it has dropped the push, the residual
+  /// becomes what it would be without it.
+  void acknowledged(BlockId block, Iteration iteration, bool dropped);
+  /// Forgets the pushes without an acknowledgement: they are of an earlier session.
+  void forget_pushed() { pushed_.clear(); }
 
  private:
+  /// The state of a block before a push that its shard may drop, and the residual after it.
+  struct Pushed {
+    Blob residual, velocity, after;
+  };
   /// The encoding of zeros, for runs that compute no gradients.
   const Blob& encoded_zeros(BlockId block, const Codec& codec);
   /// With a momentum correction: replaces a gradient by the velocity that it gives.
@@ -63,6 +74,8 @@ class PushEncoder {
   std::optional<MomentumCorrection> correction_;
   // By block; null: none yet.
   std::vector<Blob> residuals_, velocities_, zeros_;
+  bool may_be_dropped_;                                     // pushes may be
+  std::map<std::pair<BlockId, Iteration>, Pushed> pushed_;  // that may be; not acknowledged
 };
 
 }  // namespace leeway

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "actors/worker/checked_sum.hpp"
 #include "sim/checkers/pushed_floats.hpp"
@@ -52,6 +53,7 @@ void EncodingChecker::on_sent(Instant, const Letter& letter) {
   const auto* push = letter.as<msg::Push>();
   if (!push) return;
   const WorkerId worker(letter.from().index);
+  enter_session(worker, letter.open()->session);
   check_flushed(worker, *push);
   for (std::size_t index = 0; index < push->blocks.size(); ++index) {
     const msg::BlockData& block = push->blocks[index];
@@ -59,6 +61,8 @@ void EncodingChecker::on_sent(Instant, const Letter& letter) {
     if (found == unsent_.end()) continue;  // not encoded, or sent again
     const auto [before, encoded] = found->second;
     unsent_.erase(found);
+    if (job_->consistency->round_size().drops())
+      added_[{worker, push->iteration, block.block}] = encoded.residual - before;
     const double given = before + encoded.given;
     const double kept = sum_of_gradient(*push, index) + encoded.residual;
     if (std::isfinite(given) && std::isfinite(encoded.magnitude) &&
@@ -68,9 +72,36 @@ void EncodingChecker::on_sent(Instant, const Letter& letter) {
   }
 }
 
+void EncodingChecker::forget_added(WorkerId worker) {
+  std::erase_if(added_,
+                [&](const auto& entry) { return std::get<WorkerId>(entry.first) == worker; });
+}
+
+void EncodingChecker::enter_session(WorkerId worker, Session session) {
+  if (std::exchange(sessions_[worker], session) != session) forget_added(worker);
+}
+
+/// The worker takes back what a dropped push has done to its residual.
+void EncodingChecker::on_delivered(Instant, const Letter& letter) {
+  if (added_.empty() || letter.to().kind != RoleKind::worker) return;
+  const WorkerId worker(letter.to().index);
+  if (letter.as<msg::Start>()) enter_session(worker, letter.open()->session);
+  const auto* pushed = letter.as<msg::Pushed>();
+  // Workers ignore the acknowledgements of earlier sessions.
+  if (!pushed || letter.open()->session != sessions_[worker]) return;
+  const auto& at = job_->stages->share_of(worker).at[letter.from().index];
+  for (const BlockId block : at.buckets.at(pushed->bucket).blocks) {
+    const auto found = added_.find({worker, pushed->iteration, block});
+    if (found == added_.end()) continue;
+    if (pushed->dropped) residuals_[{worker, block}] -= found->second;
+    added_.erase(found);
+  }
+}
+
 void EncodingChecker::on_ended(Instant, Address actor) {
   if (actor.kind != RoleKind::worker) return;
   const WorkerId worker(actor.index);
+  forget_added(worker);
   std::erase_if(residuals_, [&](const auto& entry) { return entry.first.first == worker; });
   std::erase_if(unsent_,
                 [&](const auto& entry) { return std::get<WorkerId>(entry.first) == worker; });

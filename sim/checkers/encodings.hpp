@@ -22,6 +22,7 @@ class EncodingChecker final : public Checker {
       : Checker("decoded gradient plus residual equals the gradient (7)"), job_(std::move(job)) {}
   void on_event(Instant, Address actor, const Event& event) override;
   void on_sent(Instant, const Letter& letter) override;
+  void on_delivered(Instant, const Letter& letter) override;
   void on_ended(Instant, Address actor) override;
 
  private:
@@ -34,11 +35,16 @@ class EncodingChecker final : public Checker {
   /// The sum of the gradient that block `index` of the push carries, without the slices that it
   /// assigns.
   double sum_of_gradient(const msg::Push& push, std::size_t index) const;
+  void forget_added(WorkerId worker);
+  void enter_session(WorkerId worker, Session session);
   void check_flushed(WorkerId worker, const msg::Push& push) const;
 
   std::shared_ptr<const Job> job_;
   std::map<std::pair<WorkerId, BlockId>, double> residuals_;
   std::map<Key, Encoded> unsent_;
+  /// Of pushes that may be dropped and are not acknowledged: what they have added to the residual.
+  std::map<Key, double> added_;
+  std::map<WorkerId, Session> sessions_;  // that the workers have begun last
   /// Of the checkpoint that was proposed last, by pipeline: it holds the iterations below.
   std::vector<Iteration> ends_;
   std::set<WorkerId> evicted_;

@@ -33,9 +33,8 @@ void limit_norm(Plan& plan) {
 
 void codecs(Plan& plan) {
   Rng rng = Rng::stream(plan.seed, kCodecStream);
-  const bool drops = make_consistency(plan.consistency)->round_size().drops() ||
-                     plan.optimizer.clip_value > 0;  // a part of a push
-  if (drops) plan.compress.push = plan::NoCodec{};
+  const bool clips = plan.optimizer.clip_value > 0;  // which drops a part of a push
+  if (clips) plan.compress.push = plan::NoCodec{};
   if (plan.pipeline.stages == 1)
     plan.compress.activations = plan.compress.activation_gradients = plan::NoCodec{};
   if (plan.compress != plan::Compression{} || !rng.one_in(4)) return;
@@ -44,7 +43,7 @@ void codecs(Plan& plan) {
       plan::TwoBit{},  plan::OneBit{}, plan::TopK{0.1}, plan::TopK{0.05, 1}, plan::RandomK{0.1}};
   // fp16 ends at 65,504, which the weights of drawn models exceed.
   const plan::Codec pull[] = {plan::NoCodec{}, plan::Bf16{}, plan::Int8{}};
-  if (!drops) plan.compress.push = push[rng.below(std::size(push))];
+  if (!clips) plan.compress.push = push[rng.below(std::size(push))];
   plan.compress.pull = pull[rng.below(std::size(pull))];
   if (plan.pipeline.stages == 1) return;
   plan.compress.activations = pull[rng.below(std::size(pull))];

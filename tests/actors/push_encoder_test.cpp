@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <set>
 
 #include "policies/optimizer/shard_optimizer.hpp"
 #include "runtime/words.hpp"
@@ -107,6 +108,45 @@ TEST_CASE("with momentum, sparse pushes carry velocities, which start again when
   plan.compress.push = top_k(0.1);
   plan.optimizer.kind = plan::Nesterov{};
   CHECK(job_of(plan)->optimizer->name() == "nesterov");
+}
+
+TEST_CASE("a dropped push leaves residual and velocity as they were before it") {
+  Plan plan = tiny_plan();
+  plan.consistency = plan::Backup{1};
+  plan.compress.push = GENERATE(plan::Codec(top_k(0.1)), plan::Codec(int8()));
+  plan.optimizer.kind = plan::Momentum{0.5};
+  const auto job = job_of(plan);
+  const BlockId block(0);
+  RecordingOutbox out;
+  const auto encode = [&](PushEncoder& encoder, std::int64_t iteration) {
+    Blob gradient = gradient_of(*job, block, static_cast<std::uint64_t>(iteration));
+    return encoder.encode(block, Version(0), Iteration(iteration), std::move(gradient), 1, out);
+  };
+  const auto bytes_of = [](const msg::BlockData& data) {
+    const auto bytes = data.data.bytes();
+    return std::vector<std::byte>(bytes.begin(), bytes.end());
+  };
+  // The pushes of these iterations are dropped; the others are those of the second encoder.
+  const std::set<std::int64_t> dropped = {0, 3, 4};
+  PushEncoder encoder(job, WorkerId(0)), other(job, WorkerId(0));
+  for (std::int64_t iteration = 0; iteration < 8; ++iteration) {
+    const auto data = encode(encoder, iteration);
+    encoder.acknowledged(block, Iteration(iteration), dropped.contains(iteration));
+    if (!dropped.contains(iteration)) CHECK(bytes_of(data) == bytes_of(encode(other, iteration)));
+  }
+  // Also when the next push is encoded before the acknowledgement arrives.
+  encode(encoder, 8);
+  encode(encoder, 9);
+  encoder.acknowledged(block, Iteration(8), true);
+  encoder.acknowledged(block, Iteration(8), true);  // once
+  encoder.acknowledged(block, Iteration(9), true);
+  if (!is_sparse(plan.compress.push)) {  // whose velocities the later push has changed
+    const Blob gradient = gradient_of(*job, block, 10);
+    const auto rest = encoder.encode(block, Version(0), Iteration(10), gradient, 1, out, true);
+    const auto expected = other.encode(block, Version(0), Iteration(10), gradient, 1, out, true);
+    for (std::int64_t i = 0; i < job->layout->block(block).floats; ++i)
+      CHECK(rest.data.as_floats()[i] == Approx(expected.data.as_floats()[i]).margin(1e-6));
+  }
 }
 
 TEST_CASE("new weights of a slice replace its residual, and others send theirs in full") {
