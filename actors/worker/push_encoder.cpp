@@ -147,8 +147,7 @@ void PushEncoder::acknowledged(BlockId block, Iteration iteration, bool dropped)
   pushed_.erase(found);
   if (!dropped || planted(Mutant::residual_not_restored)) return;
   Blob& residual = residuals_[block.value()];
-  const auto start_of = [](const Blob& blob) { return blob ? blob.data() : nullptr; };
-  if (start_of(residual) == start_of(pushed.after)) {
+  if (residual.same_as(pushed.after)) {
     residual = pushed.residual;
     if (correction_) velocities_[block.value()] = pushed.velocity;
     return;

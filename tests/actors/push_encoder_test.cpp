@@ -295,7 +295,7 @@ TEST_CASE("codecs that do not fit a run are refused") {
   CHECK(refused([](Plan& plan) {
           plan.compress.push = int8();
           plan.consistency = plan::Backup{1};
-        }).starts_with("compress.push: "));
+        }) == "");
   CHECK(refused([](Plan& plan) {
           plan.compress.push = int8();
           plan.optimizer.clip_norm = 1;
