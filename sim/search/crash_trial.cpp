@@ -177,7 +177,7 @@ class CrashTrial {
     return total_;
   }
 
-  /// True if the weights do not depend on times. With codecs for pushes, they depend on the times of
+  /// True if the weights do not depend on times. With codecs for pushes they depend on those of
   /// checkpoints, because the pushes before one are not encoded.
   bool is_exact(const Plan& plan) const {
     return !settings_changed_ && plan.compress.push == plan::Codec{} &&
