@@ -115,10 +115,6 @@ Status check_compression(const Job& job) {
       return Error{concat("compress.", name, ": ", make_codec(codec)->name(),
                           " loses too much; give --compress ", name, "=bf16, fp16 or int8")};
   if (!job.push_codecs) return {};
-  if (job.consistency->round_size().drops())
-    return Error{concat("compress.push: a push that ", job.consistency->name(),
-                        " drops would lose earlier residuals; give --compress push=none, or "
-                        "another --staleness")};
   if (job.shard_settings.clip_value > 0)
     return Error{
         "compress.push: pushes carry earlier residuals, which clipping would lose; give "
