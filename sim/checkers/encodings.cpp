@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <utility>
 
 #include "actors/worker/checked_sum.hpp"
 #include "sim/checkers/pushed_floats.hpp"
@@ -47,7 +46,11 @@ void EncodingChecker::check_flushed(WorkerId worker, const msg::Push& push) cons
 }
 
 void EncodingChecker::on_sent(Instant, const Letter& letter) {
-  if (!job_->push_codecs || letter.to().kind != RoleKind::shard) return;
+  if (!job_->push_codecs) return;
+  // A worker that joins again forgets its pushes without an acknowledgement.
+  if (!added_.empty() && letter.to() == kScheduler && letter.as<msg::Join>())
+    forget_added(WorkerId(letter.from().index));
+  if (letter.to().kind != RoleKind::shard) return;
   if (const auto* order = letter.as<msg::Snapshot>(); order && order->checkpoint > 0)
     ends_ = order->immediate ? std::vector<Iteration>() : order->iterations;
   const auto* push = letter.as<msg::Push>();
@@ -78,7 +81,9 @@ void EncodingChecker::forget_added(WorkerId worker) {
 }
 
 void EncodingChecker::enter_session(WorkerId worker, Session session) {
-  if (std::exchange(sessions_[worker], session) != session) forget_added(worker);
+  if (session <= sessions_[worker]) return;
+  sessions_[worker] = session;
+  forget_added(worker);
 }
 
 /// The worker takes back what a dropped push has done to its residual.

@@ -44,6 +44,8 @@ void codecs(Plan& plan) {
   // fp16 ends at 65,504, which the weights of drawn models exceed.
   const plan::Codec pull[] = {plan::NoCodec{}, plan::Bf16{}, plan::Int8{}};
   if (!clips) plan.compress.push = push[rng.below(std::size(push))];
+  // Few bits a value take smaller steps.
+  if (id_of(plan.compress.push) > CodecId::int4) plan.optimizer.learning_rate /= 10;
   plan.compress.pull = pull[rng.below(std::size(pull))];
   if (plan.pipeline.stages == 1) return;
   plan.compress.activations = pull[rng.below(std::size(pull))];
