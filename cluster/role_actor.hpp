@@ -27,8 +27,8 @@ struct HostState {
   std::map<caf::actor_addr, Address> addresses;
   std::map<Address, EndReason> end_reasons;  // of actors whose last launch is over
 
-  /// The host ends: neither events nor messages leave its actors, as if the process were lost. A
-  /// standby elsewhere would otherwise take events for reported that were not.
+  /// The host ends: neither events nor messages leave its actors, as if the process were lost.
+  /// Otherwise a standby elsewhere would assume that dropped events were reported.
   std::atomic<bool> is_quiet{false};
   std::mutex closing_mutex;
   std::condition_variable closing_changed;

@@ -30,6 +30,7 @@ enum class Mutant : std::uint8_t {
   residual_forgotten,               // a worker does not add what an encoding has lost
   residual_kept_back,               // a worker encodes the push before a checkpoint
   residual_not_restored,            // the residual of a dropped push stays
+  missing_residuals_not_reported,   // a shard does not report that a checkpoint lacks residuals
   // Tied weights of two stages.
   tied_gradient_applied_alone,  // one stage's gradient is applied without the other's
   tied_gradient_lost,           // a gradient that waits for an evicted stage is dropped

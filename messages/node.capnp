@@ -198,7 +198,7 @@ struct FileAnswer $blobs(each = ["content"]) {
 struct Start {
   # program -> agent. Connect to the nodes that have this order already. Answered with Linked or
   # Refused.
-  nodes @0 :List(Text) $limit("kMaxNodes");  # their addresses, by number; empty: no such node
+  nodes @0 :List(Text) $limit("kMaxNodes");  # their addresses, by number; empty: do not
 }
 
 struct Here {

@@ -126,6 +126,8 @@ struct Stored {
   files @1 :List(StoredFile) $limit("kMaxShardFiles");
   blocks @2 :List(Progress) $limit("kMaxBlocks");
   error @3 :Text;  # empty: all files were written
+  residuals @4 :List(UInt32) $type(Common.worker) $limit("kMaxWorkers") $ascending;
+  # Workers whose last encoded push before the checkpoint has left a residual.
 
   struct Progress {
     # Of the optimizer on a block.

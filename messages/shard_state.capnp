@@ -34,6 +34,13 @@ struct ShardState {
   malformed @11 :UInt64;
   blocks @12 :List(StoredBlock) $limit("kMaxBlocks");
   openPulls @13 :OpenPullsState;
+  residuals @14 :List(Residual) $limit("kMaxHeldPushes");
+
+  struct Residual {
+    # What the encoding of the worker's last push of a bucket has lost is not pushed yet.
+    worker @0 :UInt32 $type(Common.worker);
+    bucket @1 :UInt32 $range(below = "kMaxBuckets");
+  }
 }
 
 struct ClockTableState {

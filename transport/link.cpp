@@ -14,7 +14,7 @@ namespace {
 constexpr std::size_t kReportBacklog = 4u << 20;
 /// Most signs of life to a silent peer.
 constexpr std::uint32_t kUnansweredMax = 1000;
-/// A leaving link ends after this time without progress, and after the second in any case.
+/// A leaving link ends after kLeaveNs without progress, and after kLeaveMostNs in any case.
 constexpr std::int64_t kLeaveNs = 5'000'000'000, kLeaveMostNs = 60'000'000'000;
 
 Message on_host(Message message) {

@@ -126,7 +126,8 @@ void Link::take_leave() {
     std::lock_guard lock(mutex_);
     if (!bye_ || received_ != *bye_ || arrivals_.taken() < received_.small + received_.bulk) return;
   }
-  // The peer ends its connections at the farewell, and they must not be lost before the link ends.
+  // The peer ends its connections at the farewell. This lock keeps other threads from reporting
+  // them as lost before the link ends.
   std::lock_guard event_lock(event_mutex_);
   {
     std::lock_guard lock(mutex_);

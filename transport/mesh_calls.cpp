@@ -110,7 +110,8 @@ std::variant<MeshNode::LinkPointer, MeshNode::Failure> MeshNode::greet(
   const LinkPointer link = call.expected == MeshId{} ? link_for(welcome.mesh) : find(call.expected);
   if (!link) return Failure{"the connection has ended"};
   if (call.expected == MeshId{} && link->is_leaving())
-    return Failure{"the last connection with it is ending", Failure::Kind::again};
+    return Failure{"the last connection with it is ending; try again in some seconds",
+                   Failure::Kind::again};
   const auto attempt = link->begin_call();
   std::variant<LinkPointer, Failure> outcome =
       Failure{"another call between the two processes is under way", Failure::Kind::again};

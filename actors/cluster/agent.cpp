@@ -305,8 +305,10 @@ void Agent::on_here(PeerId peer, const node::Here& there) {
   const bool is_answer = call != hosted_->calls.end() && call->second == peer;
   // If the process has joined again, only its latest number is valid.
   std::erase_if(hosted_->links, [&](const auto& entry) { return entry.second == peer; });
+  for (const auto& [earlier, called] : hosted_->calls)
+    if (called == peer && earlier != node) hosted_->to_call.erase(earlier);
+  std::erase_if(hosted_->calls, [&](const auto& entry) { return entry.second == peer; });
   hosted_->links[node] = peer;
-  hosted_->calls.erase(node);
   site_.link(node, peer, there.name);
   auto& names = hosted_->names;
   names.resize(std::max<std::size_t>(names.size(), node.value() + 1));

@@ -136,7 +136,7 @@ class Agent {
     std::uint64_t number = 0;
     std::string who;
     NodeIndex self;
-    std::vector<std::string> names;  // of the nodes; empty: it is gone
+    std::vector<std::string> names;  // of the nodes; empty: not known, or gone
     Placement placement;             // of the request: its actors are those of the job
     std::string actors;
     node::Answer answer;  // sent when the data is loaded

@@ -73,7 +73,7 @@ double Checkpoints::Count::next() const {
   return (std::floor(now / interval) + 1) * interval;
 }
 
-bool Checkpoints::can_begin() {
+bool Checkpoints::prepare() {
   if (!enabled() || !data_.due || data_.current || leases_.book().has_partial()) return false;
   if (job_->push_codecs && !std::exchange(data_.flushes, true)) leases_.begin_flush();
   return std::ranges::all_of(roster_.in({Member::State::running}), [&](WorkerId lead) {
@@ -99,13 +99,6 @@ void Checkpoints::abandon_untaken() {
   leases_.end_snapshot();
 }
 
-bool Checkpoints::can_repeat() {
-  if (!job_->push_codecs) return true;
-  abandon_untaken();  // leases that do not flush may have overtaken it
-  request();
-  return false;
-}
-
 Checkpoints::Current Checkpoints::begin() {
   data_.due = data_.flushes = false;
   leases_.end_flush();
@@ -117,13 +110,9 @@ Checkpoints::Current Checkpoints::begin() {
 
 std::uint64_t Checkpoints::propose(const std::vector<Iteration>& ends) {
   data_.current = begin();
-  const bool may_drop = job_->push_codecs && job_->consistency->round_size().drops();
   std::map<WorkerId, Iteration> by_lead;
   auto end = ends.begin();
-  for (const auto& [lead, member] : roster_.members()) {
-    data_.current->manifest.lacks_residuals |= !is_flushed(lead, *end) || may_drop;
-    by_lead[lead] = *end++;
-  }
+  for (const auto& [lead, member] : roster_.members()) by_lead[lead] = *end++;
   leases_.follow_snapshot(std::move(by_lead));
   return data_.current->manifest.number;
 }
@@ -165,6 +154,11 @@ void Checkpoints::stored(ShardId shard, msg::Stored& answer, Outbox& out) {
   current.stored[shard.value()] = true;
   --current.missing;
   if (current.error.empty()) current.error = answer.error;
+  // Those of ended processes are lost, with or without a checkpoint.
+  current.manifest.lacks_residuals |= std::ranges::any_of(answer.residuals, [&](WorkerId worker) {
+    return worker.value() < job_->plan.workers &&
+           roster_.member_of(worker).state != Member::State::gone;
+  });
   auto& manifest = current.manifest;
   manifest.files.insert(manifest.files.end(), answer.files.begin(), answer.files.end());
   for (const auto& progress : answer.blocks) {

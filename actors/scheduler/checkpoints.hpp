@@ -43,7 +43,9 @@ class Checkpoints {
   void count_leased();
   /// True if a checkpoint is due and can begin. With a codec for pushes, this orders the members to
   /// push their residuals, and is true when the last lease of each running one does so.
-  bool can_begin();
+  bool prepare();
+  /// A checkpoint is due, and waits for the pushes of residuals.
+  bool is_preparing() const { return data_.due && data_.flushes; }
   /// True while a checkpoint is being taken or written.
   bool busy() const { return data_.current.has_value(); }
   /// True if a run that ends for this reason, with all workers stopped, stores its state. A run
@@ -53,9 +55,6 @@ class Checkpoints {
   void spoil(const std::string& reason);
   /// Gives up a checkpoint whose snapshot has not been taken.
   void abandon_untaken();
-  /// A shard has refused the snapshot. True if the same checkpoint can be proposed again; otherwise
-  /// it is due again.
-  bool can_repeat();
 
   /// A snapshot with these iterations, by pipeline, is proposed. Returns the checkpoint's number,
   /// which no other proposal has.

@@ -107,8 +107,12 @@ bool Leases::answer(WorkerId lead, const msg::WantLease& want, Outbox& out) {
                                .epoch = lease->epoch,
                                .begin = lease->begin,
                                .end = lease->end});
-  lease->flushes =
-      flush_ && lease->first_iteration >= flush_->first && lease->first_iteration < flush_->second;
+  auto& [last, flushes] = last_[lead];
+  if (last != lease->first_iteration)  // otherwise it is sent again
+    flushes = flush_ && lease->first_iteration >= flush_->first &&
+              lease->first_iteration < flush_->second;
+  last = lease->first_iteration;
+  lease->flushes = flushes;
   if (!lease->flushes) encoded_below_[lead] = lease->first_iteration + lease->iterations();
   mailer_.to_worker(lead, *lease, out);
   return true;

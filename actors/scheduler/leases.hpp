@@ -49,14 +49,13 @@ class Leases {
     book_.follow_snapshot(std::move(ends));
   }
   std::optional<LeaseBook::FollowedSnapshot> end_snapshot() { return book_.end_snapshot(); }
-  /// With a codec for pushes: from now on, the last push of each lease carries the residuals in
-  /// full; by rounds, those of the rounds that are not open yet. So under bsp the rounds do not
-  /// depend on the order of requests.
+  /// With a codec for pushes: from now on, leases flush, that is, their last push carries the
+  /// residuals in full. By rounds, only leases of rounds that are not open yet do, so that the
+  /// order of requests does not matter.
   void begin_flush();
-  /// Leases from now on do not, except those of rounds that are open.
+  /// From now on, leases flush no more, except those of rounds that are open.
   void end_flush();
-  /// Whether the member's pushes below this iteration, which no lease has reached, leave it no
-  /// residual.
+  /// Whether the last lease of the member, which ends before this iteration, flushes.
   bool is_flushed(WorkerId lead, Iteration end) const;
   /// The measured paces, for a checkpoint.
   std::vector<checkpoint::Pace> paces() const;
@@ -84,6 +83,8 @@ class Leases {
   std::map<WorkerId, msg::WantLease> waiting_;
   /// Iterations whose leases flush.
   std::optional<std::pair<Iteration, Iteration>> flush_;
+  /// By member: first iteration of the last lease, and whether it flushes.
+  std::map<WorkerId, std::pair<std::optional<Iteration>, bool>> last_;
   std::map<WorkerId, Iteration> encoded_below_;  // by member: end of the last lease without a flush
 };
 

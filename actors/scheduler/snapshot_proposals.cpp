@@ -35,13 +35,15 @@ void SnapshotProposals::start_if_due(Outbox& out) {
   checkpoints_.count_leased();
   // The weights at the end are evaluated anyway.
   const bool more = leases_.book().anything_to_lease();
+  const bool checkpoint = !data_.proposal && more && checkpoints_.prepare();
+  // An evaluation that is due waits for the checkpoint, and shares its snapshot.
+  if (!checkpoint && !immediate_ && !data_.proposal && more && checkpoints_.is_preparing()) return;
   bool evaluate = evaluation_begins() && more;
   if (evaluate && immediate_) {
     propose(true, false, out);
     evaluate = false;
   }
   if (data_.proposal) return;
-  const bool checkpoint = more && checkpoints_.can_begin();
   if (evaluate || checkpoint) propose(evaluate, checkpoint, out);
 }
 
@@ -60,10 +62,8 @@ void SnapshotProposals::voted(const msg::SnapshotVote& vote, Outbox& out) {
   auto& proposal = data_.proposal;
   if (!proposal || vote.snapshot != proposal->id || proposal->votes_missing == 0) return;
   proposal->refused |= !vote.accepted;
-  if (--proposal->votes_missing > 0 || !proposal->refused) return;
-  const Proposal refused = *std::exchange(proposal, std::nullopt);
-  const bool checkpoint = refused.checkpoint && checkpoints_.can_repeat();
-  if (refused.evaluate || checkpoint) propose(refused.evaluate, checkpoint, out);
+  if (--proposal->votes_missing == 0 && proposal->refused)
+    propose(proposal->evaluate, proposal->checkpoint, out);
 }
 
 bool SnapshotProposals::taken(const msg::SnapshotTaken& sent) {

@@ -30,6 +30,7 @@ Message Shard::save() const {
   state.reported_events = reported_events_;
   state.malformed = malformed();
   state.blocks = buckets_.save();
+  state.residuals = snapshots_.save_residuals();
   return encode({.body = std::move(state)});
 }
 
@@ -54,6 +55,7 @@ Status Shard::restore(const Message& message) {
   reported_events_ = state->reported_events;
   set_malformed(state->malformed);
   buckets_.restore(state->blocks);
+  snapshots_.restore_residuals(state->residuals);
   return {};
 }
 

@@ -28,12 +28,14 @@ Status Snapshots::handle(const msg::Snapshot& order, Outbox& out) {
   if (order.immediate) {
     take({.state = {.snapshot = order.snapshot, .iteration = least_of(order.iterations)},
           .evaluate = order.evaluate,
-          .checkpoint = order.checkpoint},
+          .checkpoint = order.checkpoint,
+          .residuals = workers_of(residuals_)},
          false, out);
     return {};
   }
   drop_pending(out);
-  Pending proposed{order, order.iterations, {}, std::vector<bool>(buckets_.size(), false)};
+  Pending proposed{
+      order, order.iterations, {}, std::vector<bool>(buckets_.size(), false), residuals_};
   bool passed = false;
   for (const auto& [worker, participant] : clocks_.participants()) {
     const Iteration end = proposed.ends[pipeline_of(worker)];
@@ -51,6 +53,37 @@ void Snapshots::admitted(WorkerId worker, Iteration iteration) {
   if (!pending_) return;
   Iteration& end = pending_->ends[pipeline_of(worker)];
   end = std::min(end, iteration);
+}
+
+void Snapshots::pushed(WorkerId worker, Iteration iteration, std::uint32_t bucket,
+                       bool leaves_residual) {
+  const auto note = [&](Residuals& residuals) {
+    if (leaves_residual)
+      residuals.emplace(worker, bucket);
+    else
+      residuals.erase({worker, bucket});
+  };
+  note(residuals_);
+  if (pending_ && iteration < pending_->ends[pipeline_of(worker)]) note(pending_->residuals);
+}
+
+std::vector<WorkerId> Snapshots::workers_of(const Residuals& residuals) {
+  std::vector<WorkerId> workers;
+  if (planted(Mutant::missing_residuals_not_reported)) return workers;
+  for (const auto& [worker, bucket] : residuals)
+    if (workers.empty() || workers.back() != worker) workers.push_back(worker);
+  return workers;
+}
+
+std::vector<msg::ShardState::Residual> Snapshots::save_residuals() const {
+  std::vector<msg::ShardState::Residual> all;
+  for (const auto& [worker, bucket] : residuals_) all.push_back({worker, bucket});
+  return all;
+}
+
+void Snapshots::restore_residuals(const std::vector<msg::ShardState::Residual>& residuals) {
+  residuals_.clear();
+  for (const auto& one : residuals) residuals_.emplace(one.worker, one.bucket);
 }
 
 void Snapshots::drop_pending(Outbox& out) {
@@ -91,7 +124,8 @@ void Snapshots::collect_complete(Outbox& out) {
   scheduler_.send(msg::SnapshotTaken{snapshot}, out);
   take({.state = {.snapshot = snapshot, .iteration = iteration},
         .evaluate = pending->order.evaluate,
-        .checkpoint = pending->order.checkpoint},
+        .checkpoint = pending->order.checkpoint,
+        .residuals = workers_of(pending->residuals)},
        true, out);
 }
 
@@ -122,6 +156,7 @@ void Snapshots::use(Collection& collection, Outbox& out) {
   if (collection.evaluate) monitor_.send(std::move(collection.state), out);
   if (collection.checkpoint > 0)
     out.compute(std::make_shared<StoreWork>(job_, shard_, collection.checkpoint,
+                                            std::move(collection.residuals),
                                             std::move(collection.blocks)));
 }
 

@@ -8,6 +8,7 @@
 // reached them, the forks hold exactly the pushes below them.
 #include <memory>
 #include <optional>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -40,27 +41,38 @@ class Snapshots {
   /// bucket if the update is the first beyond the snapshot. True if the update belongs to the fork
   /// as well.
   bool fork_before(const Contribution& push);
+  /// With a codec for pushes: an accepted push of a worker's bucket leaves the worker a residual,
+  /// or carries it in full.
+  void pushed(WorkerId worker, Iteration iteration, std::uint32_t bucket, bool leaves_residual);
+  /// A push is dropped, and the worker has its earlier residual again.
+  void dropped(const Contribution& push) { pushed(push.worker, push.iteration, push.bucket, true); }
   /// Takes the snapshot if all clocks have reached it.
   void collect_complete(Outbox& out);
   bool is_pending() const { return pending_.has_value(); }
+  std::vector<msg::ShardState::Residual> save_residuals() const;
+  void restore_residuals(const std::vector<msg::ShardState::Residual>& residuals);
   /// Sends the weights at the end of the run.
   void send_final(Outbox& out) { take({.state = {.final = true}, .evaluate = true}, false, out); }
 
  private:
+  using Residuals = std::set<std::pair<WorkerId, std::uint32_t>>;  // by bucket
   struct Pending {
     msg::Snapshot order;
     std::vector<Iteration> ends;   // by pipeline: pushes below are part of the snapshot
     std::vector<WorkerId> behind;  // workers that had not reached their end when last looked at
     std::vector<bool> forked;      // by bucket
+    Residuals residuals;           // after the pushes below the ends
   };
   /// A snapshot whose blocks are being collected from the buckets' queues.
   struct Collection {
     msg::SnapshotState state;
     bool evaluate = false;
     std::uint64_t checkpoint = 0;
-    std::uint32_t missing = 0;       // buckets
-    std::vector<BlockState> blocks;  // for the checkpoint
+    std::vector<WorkerId> residuals;  // of these workers, the checkpoint lacks them
+    std::uint32_t missing = 0;        // buckets
+    std::vector<BlockState> blocks;   // for the checkpoint
   };
+  static std::vector<WorkerId> workers_of(const Residuals& residuals);
   std::size_t pipeline_of(WorkerId worker) const { return job_->stages->pipeline_of(worker); }
   void drop_pending(Outbox& out);
   void take(Collection collection, bool of_forks, Outbox& out);
@@ -73,6 +85,7 @@ class Snapshots {
   Channel& scheduler_;
   Channel& monitor_;
   std::optional<Pending> pending_;
+  Residuals residuals_;  // that are not zero, as far as this shard knows
 };
 
 }  // namespace leeway

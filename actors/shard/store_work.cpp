@@ -8,9 +8,10 @@
 namespace leeway {
 
 StoreWork::StoreWork(std::shared_ptr<const Job> job, ShardId shard, std::uint64_t checkpoint,
-                     std::vector<BlockState> states)
+                     std::vector<WorkerId> residuals, std::vector<BlockState> states)
     : job_(std::move(job)), shard_(shard), states_(std::move(states)) {
   answer_.checkpoint = checkpoint;
+  answer_.residuals = std::move(residuals);
   for (const BlockState& state : states_) {
     const auto arrays = static_cast<std::int64_t>(1 + state.slots.size());
     bytes_ += arrays * state.block->floats * static_cast<std::int64_t>(sizeof(float));

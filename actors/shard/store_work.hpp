@@ -12,10 +12,10 @@ namespace leeway {
 
 class StoreWork final : public Work {
  public:
-  /// Requires job->checkpoints. The states share their memory with the shard, which does not write
-  /// to shared memory.
+  /// Requires job->checkpoints. `residuals`: of these workers, it lacks them. The states share
+  /// their memory with the shard, which does not write to shared memory.
   StoreWork(std::shared_ptr<const Job> job, ShardId shard, std::uint64_t checkpoint,
-            std::vector<BlockState> states);
+            std::vector<WorkerId> residuals, std::vector<BlockState> states);
 
   int parts() const override { return 1; }
   Cost cost(int) const override { return {.bytes = bytes_}; }

@@ -100,7 +100,8 @@ Cost UpdateWork::cost(int part) const {
   // measure() has read the contributions.
   const auto inputs = measured_.empty() ? static_cast<std::int64_t>(contributions_.size()) : 1;
   Cost cost = cost_of(part, inputs + job_->optimizer->streams() * (shadow_ ? 2 : 1));
-  // Pulls of a version share one encoding, which the first of them makes.
+  // Pulls of a version share one encoding. This counts one for each version, also for those that no
+  // worker pulls.
   const Block& block = *(*live_)[static_cast<std::size_t>(part)].block;
   if (const Codec* const codec = job_->pull_codec_of(block))
     cost.bytes_apart = block.floats * codec->encoding_traffic();

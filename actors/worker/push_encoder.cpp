@@ -114,6 +114,9 @@ msg::BlockData PushEncoder::assign(BlockId id, Version version, Iteration iterat
   if (residual && !residual.unique()) residual = Blob::copy_of(residual.bytes());
   if (residual) clear(block, slices, residual.mutable_floats());
   const Sums others = sums_of_residual();
+  Pushed pushed{.residual = residual};
+  if (correction_ && may_be_dropped_ && velocities_[id.value()])
+    pushed.velocity = Blob::copy_of(velocities_[id.value()].bytes());
   Sums given;
   if (!only_assigns) {
     const Blob assigned = data.data.on_host();
@@ -132,6 +135,10 @@ msg::BlockData PushEncoder::assign(BlockId id, Version version, Iteration iterat
     for_each(block, slices, [&](std::int64_t begin, std::int64_t end) {
       std::copy(assigned.as_floats() + begin, assigned.as_floats() + end, floats.data() + begin);
     });
+  }
+  if (may_be_dropped_ && !only_assigns) {
+    pushed.after = residual;
+    pushed_.insert_or_assign({id, iteration}, std::move(pushed));
   }
   if (out.is_checked())
     out.emit_to_checkers(event::GradientEncoded{

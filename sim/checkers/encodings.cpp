@@ -11,16 +11,28 @@ namespace {
 
 /// The rounding of a few float operations on each value, which has a weight of at most 1.5.
 constexpr double kTolerance = 12 * 0x1p-24;
+/// Iterations of a block whose residuals are kept: more than a worker pushes during a checkpoint.
+constexpr std::size_t kHistory = 200;
 
 }  // namespace
 
 void EncodingChecker::on_event(Instant, Address, const Event& event) {
-  if (const auto* evicted = event.as<event::Evicted>()) evicted_.insert(evicted->worker);
+  if (const auto* evicted = event.as<event::Evicted>()) {
+    evicted_.insert(evicted->worker);
+    flushing_.erase(evicted->worker);
+  }
+  if (const auto* admitted = event.as<event::Admitted>()) evicted_.erase(admitted->worker);
+  if (const auto* dropped = event.as<event::PushDropped>())
+    for (auto& [of, residuals] : history_)
+      if (of.first == dropped->worker) residuals.erase(dropped->iteration);
   const auto* encoded = event.as<event::GradientEncoded>();
   if (!encoded) return;
   double& residual = residuals_[{encoded->worker, encoded->block}];
   unsent_[{encoded->worker, encoded->iteration, encoded->block}] = {residual, *encoded};
   residual = encoded->residual;
+  auto& history = history_[{encoded->worker, encoded->block}];
+  history[encoded->iteration] = encoded->residual;
+  if (history.size() > kHistory) history.erase(history.begin());
 }
 
 double EncodingChecker::sum_of_gradient(const msg::Push& push, std::size_t index) const {
@@ -35,14 +47,31 @@ double EncodingChecker::sum_of_gradient(const msg::Push& push, std::size_t index
   return checked_sum(values);
 }
 
-void EncodingChecker::check_flushed(WorkerId worker, const msg::Push& push) const {
-  if (ends_.empty() || evicted_.contains(job_->stages->lead_of(worker)) ||
-      push.iteration + 1 != ends_[job_->stages->pipeline_of(worker)])
-    return;
+void EncodingChecker::check_flushed(WorkerId worker, const msg::Push& push) {
+  const auto found = flushing_.find(job_->stages->lead_of(worker));
+  if (found == flushing_.end() || !found->second.contains(push.iteration)) return;
   for (const msg::BlockData& block : push.blocks)
     if (block.codec != CodecId::none)
       violated({address_of(worker)}, "iteration ", push.iteration, ", block ", block.block,
-               ": the last push before a checkpoint is encoded, and leaves a residual");
+               ": the lease flushes, but its last push is encoded");
+}
+
+void EncodingChecker::check_reported(ShardId shard, const msg::Stored& stored) const {
+  if (stored.checkpoint != checkpoint_ || ends_.empty() || !stored.error.empty()) return;
+  for (const auto& [of, residuals] : history_) {
+    const auto& [worker, block] = of;
+    const auto& blocks = job_->stages->share_of(worker).at[shard.value()].blocks;
+    auto last = residuals.lower_bound(ends_[job_->stages->pipeline_of(worker)]);
+    if (last == residuals.begin() || evicted_.contains(job_->stages->lead_of(worker)) ||
+        !std::ranges::binary_search(blocks, block) ||
+        std::ranges::binary_search(stored.residuals, worker))
+      continue;
+    --last;
+    if (last->second != 0)
+      violated({address_of(shard)}, "checkpoint ", stored.checkpoint,
+               " lacks the residual of worker ", worker, " after iteration ", last->first,
+               ", block ", block, ", and the shard does not report it");
+  }
 }
 
 void EncodingChecker::on_sent(Instant, const Letter& letter) {
@@ -50,9 +79,15 @@ void EncodingChecker::on_sent(Instant, const Letter& letter) {
   // A worker that joins again forgets its pushes without an acknowledgement.
   if (!added_.empty() && letter.to() == kScheduler && letter.as<msg::Join>())
     forget_added(WorkerId(letter.from().index));
+  if (const auto* lease = letter.as<msg::Lease>(); lease && lease->flushes)
+    flushing_[WorkerId(letter.to().index)].insert(lease->first_iteration + lease->iterations() - 1);
+  if (const auto* stored = letter.as<msg::Stored>())
+    check_reported(ShardId(letter.from().index), *stored);
   if (letter.to().kind != RoleKind::shard) return;
-  if (const auto* order = letter.as<msg::Snapshot>(); order && order->checkpoint > 0)
+  if (const auto* order = letter.as<msg::Snapshot>(); order && order->checkpoint > 0) {
+    checkpoint_ = order->checkpoint;
     ends_ = order->immediate ? std::vector<Iteration>() : order->iterations;
+  }
   const auto* push = letter.as<msg::Push>();
   if (!push) return;
   const WorkerId worker(letter.from().index);
@@ -107,6 +142,7 @@ void EncodingChecker::on_ended(Instant, Address actor) {
   if (actor.kind != RoleKind::worker) return;
   const WorkerId worker(actor.index);
   forget_added(worker);
+  std::erase_if(history_, [&](const auto& entry) { return entry.first.first == worker; });
   std::erase_if(residuals_, [&](const auto& entry) { return entry.first.first == worker; });
   std::erase_if(unsent_,
                 [&](const auto& entry) { return std::get<WorkerId>(entry.first) == worker; });

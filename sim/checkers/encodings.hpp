@@ -1,7 +1,7 @@
 #pragma once
 // EncodingChecker: property 7, an encoded push and the residual after it have all that the gradient
-// and the residual before it had. The last push before a checkpoint has an encoding no more, so
-// that the checkpoint lacks no residual.
+// and the residual before it had. The last push of a lease that flushes is not encoded, and a shard
+// reports whose residuals a checkpoint lacks.
 #include <map>
 #include <memory>
 #include <set>
@@ -37,7 +37,8 @@ class EncodingChecker final : public Checker {
   double sum_of_gradient(const msg::Push& push, std::size_t index) const;
   void forget_added(WorkerId worker);
   void enter_session(WorkerId worker, Session session);
-  void check_flushed(WorkerId worker, const msg::Push& push) const;
+  void check_flushed(WorkerId worker, const msg::Push& push);
+  void check_reported(ShardId shard, const msg::Stored& stored) const;
 
   std::shared_ptr<const Job> job_;
   std::map<std::pair<WorkerId, BlockId>, double> residuals_;
@@ -45,9 +46,14 @@ class EncodingChecker final : public Checker {
   /// Of pushes that may be dropped and are not acknowledged: what they have added to the residual.
   std::map<Key, double> added_;
   std::map<WorkerId, Session> sessions_;  // that the workers have begun last
-  /// Of the checkpoint that was proposed last, by pipeline: it holds the iterations below.
+  // Of the checkpoint that was proposed last: its number, and by pipeline the end of its
+  // iterations.
+  std::uint64_t checkpoint_ = 0;
   std::vector<Iteration> ends_;
-  std::set<WorkerId> evicted_;
+  /// Residuals after pushes that were not dropped, by iteration.
+  std::map<std::pair<WorkerId, BlockId>, std::map<Iteration, double>> history_;
+  std::map<WorkerId, std::set<Iteration>> flushing_;  // by lead: iterations that flush
+  std::set<WorkerId> evicted_;                        // leads
 };
 
 }  // namespace leeway::sim

@@ -294,10 +294,6 @@ TEST_CASE("codecs that do not fit a run are refused") {
   CHECK(refused([](Plan& plan) { plan.compress.pull = top_k(); }).starts_with("compress.pull: "));
   CHECK(refused([](Plan& plan) {
           plan.compress.push = int8();
-          plan.consistency = plan::Backup{1};
-        }) == "");
-  CHECK(refused([](Plan& plan) {
-          plan.compress.push = int8();
           plan.optimizer.clip_norm = 1;
         }) == "");
   CHECK(refused([](Plan& plan) {

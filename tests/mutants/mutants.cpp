@@ -80,6 +80,8 @@ constexpr Described kMutants[] = {
     LEEWAY_MUTANT_IN(encoded, residual_forgotten,
                      "a worker does not add what an encoding has lost"),
     LEEWAY_MUTANT_IN(encoded, residual_not_restored, "the residual of a dropped push stays"),
+    LEEWAY_MUTANT_IN(encoded_crashing, missing_residuals_not_reported,
+                     "a shard does not report that a checkpoint lacks residuals"),
     LEEWAY_MUTANT_IN(encoded_crashing, residual_kept_back,
                      "a worker encodes the push before a checkpoint"),
     LEEWAY_MUTANT_IN(tied, tied_gradient_applied_alone,

@@ -64,25 +64,40 @@ struct EncodingStory : Story {
 
 }  // namespace
 
-TEST_CASE("an encoded push right before a checkpoint is a violation") {
+TEST_CASE("an encoded push at the end of a lease that flushes is a violation") {
   EncodingStory story;
-  const auto proposes = [&](std::int64_t end, bool immediate) {
-    msg::Snapshot order{.snapshot = 1, .immediate = immediate, .checkpoint = 1};
-    order.iterations.assign(story.job->stages->pipelines(), Iteration(end));
-    story.sends(kScheduler, kShard, order);
-  };
+  msg::Lease lease{.end = 6, .first_iteration = Iteration(3), .batch = 3, .round_samples = 3};
+  lease.flushes = true;
+  story.sends(kScheduler, kWorkerA, lease);
   const auto pushes = [&](std::int64_t iteration) {
     return seen([&] { story.pushes(iteration, story.decoded(), 0); });
   };
-  proposes(5, false);
   CHECK(pushes(3) == "");
-  CHECK_THAT(pushes(4), Contains("the last push before a checkpoint is encoded"));
+  CHECK_THAT(pushes(4), Contains("the lease flushes, but its last push is encoded"));
   CHECK(pushes(5) == "");
-  proposes(8, true);  // of a run that ends, whose workers have stopped
-  CHECK(pushes(7) == "");
-  proposes(10, false);
   story.emits(kScheduler, event::Evicted{kA});
-  CHECK(pushes(9) == "");
+  CHECK(pushes(4) == "");
+}
+
+TEST_CASE("a residual that a checkpoint lacks and its shard does not report is a violation") {
+  EncodingStory story;
+  msg::Snapshot order{.snapshot = 1, .checkpoint = 7};
+  order.iterations.assign(story.job->stages->pipelines(), Iteration(5));
+  story.sends(kScheduler, kShard, order);
+  const auto stores = [&](std::vector<WorkerId> residuals) {
+    msg::Stored stored{.checkpoint = 7};
+    stored.residuals = std::move(residuals);
+    return seen([&] { story.sends(kShard, kScheduler, stored); });
+  };
+  story.pushes(3, story.decoded(), 0);
+  CHECK(stores({}) == "");
+  story.pushes(4, story.decoded() + 2, 2);
+  CHECK_THAT(stores({}), Contains("lacks the residual of worker"));
+  CHECK(stores({kA}) == "");
+  story.emits(kShard, event::PushDropped{.worker = kA, .iteration = Iteration(4)});
+  CHECK(stores({}) == "");
+  story.emits(kScheduler, event::Evicted{kA});
+  CHECK(stores({}) == "");
 }
 
 TEST_CASE("a push whose values have changed places is a violation") {
