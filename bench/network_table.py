@@ -38,6 +38,8 @@ class Network:
     def __init__(self):
         self.switch = f"lwsw{os.getpid()}"
         self.names = [f"lw{host}{os.getpid()}" for host in HOSTS]
+
+    def make(self):
         for name in [self.switch, *self.names]:
             sh("ip", "netns", "add", name)
         sh("ip", "-n", self.switch, "link", "add", "bridge0", "type", "bridge")
@@ -65,7 +67,7 @@ class Network:
 
     def remove(self):
         for name in [self.switch, *self.names]:
-            subprocess.run(["ip", "netns", "del", name], check=False)
+            subprocess.run(["ip", "netns", "del", name], stderr=subprocess.DEVNULL, check=False)
 
 
 class Measurement:
@@ -81,9 +83,11 @@ class Measurement:
             self.agents.append(subprocess.Popen(
                 network.command(host, bin_folder / "leeway", "node", "--listen", f"10.98.8.{number}:4242", "--tls",
                                 self.folder / "tls" / host), stderr=log))
-            for _ in range(600):
-                if "listening" in (self.folder / f"{host}.log").read_text():
-                    break
+            end = time.monotonic() + 60
+            while "listening" not in (self.folder / f"{host}.log").read_text():
+                if time.monotonic() > end:
+                    self.stop()
+                    sys.exit(f"the node {host} does not listen after 60 s")
                 time.sleep(0.1)
 
     def run(self, scenario, *arguments):
@@ -115,12 +119,13 @@ def main():
     timed = [*shared, "--seconds", args.seconds]
     network = Network()
     try:
+        network.make()
         with tempfile.TemporaryDirectory() as folder:
             world = Path(folder) / "world.toml"
             sh(bin_folder / args.scenario, *shared, "--calibrate", world, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
             measurement = Measurement(network, bin_folder, folder)
             try:
-                print(f"| {args.scenario} | codecs | samples/s | of none | simulated | of none |\n|---|---|---|---|---|---|")
+                print(f"| {args.scenario} | codecs | samples/s | of {args.codecs[0]} | simulated | of {args.codecs[0]} |\n|---|---|---|---|---|---|")
                 for text in args.links:
                     link = None if text == "none" else float(text)
                     network.limit(link)
