@@ -125,7 +125,8 @@ def main():
             sh(bin_folder / args.scenario, *shared, "--calibrate", world, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
             measurement = Measurement(network, bin_folder, folder)
             try:
-                print(f"| {args.scenario} | codecs | samples/s | of {args.codecs[0]} | simulated | of {args.codecs[0]} |\n|---|---|---|---|---|---|")
+                first = args.codecs[0]
+                print(f"| {args.scenario} | codecs | samples/s | of {first} | simulated | of {first} |\n|---|---|---|---|---|---|")
                 for text in args.links:
                     link = None if text == "none" else float(text)
                     network.limit(link)
@@ -137,7 +138,6 @@ def main():
                     simulated = {codec: simulate(bin_folder / args.scenario, world, codec, link, timed)
                                  for codec in args.codecs}
                     of = {codec: statistics.median(values) for codec, values in rates.items()}
-                    first = args.codecs[0]
                     name = "not limited" if link is None else f"{text} Gbit/s"
                     for codec in args.codecs:
                         spread = (max(rates[codec]) - min(rates[codec])) / 2 / of[codec]
