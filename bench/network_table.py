@@ -126,7 +126,7 @@ def main():
             measurement = Measurement(network, bin_folder, folder)
             try:
                 first = args.codecs[0]
-                print(f"| {args.scenario} | codecs | samples/s | of {first} | simulated | of {first} |\n|---|---|---|---|---|---|")
+                print(f"| {args.scenario} | codecs | samples/s | of {first} | simulated | of {first} |\n" + "|---" * 6 + "|")
                 for text in args.links:
                     link = None if text == "none" else float(text)
                     network.limit(link)
