@@ -80,7 +80,8 @@ void EncodingChecker::on_sent(Instant, const Letter& letter) {
   if (!added_.empty() && letter.to() == kScheduler && letter.as<msg::Join>())
     forget_added(WorkerId(letter.from().index));
   if (const auto* lease = letter.as<msg::Lease>(); lease && lease->flushes)
-    flushing_[WorkerId(letter.to().index)].insert(lease->first_iteration + lease->iterations() - 1);
+    flushing_[WorkerId(letter.to().index)].insert(lease->first_iteration +
+                                                  (lease->iterations() - 1));
   if (const auto* stored = letter.as<msg::Stored>())
     check_reported(ShardId(letter.from().index), *stored);
   if (letter.to().kind != RoleKind::shard) return;
