@@ -184,10 +184,10 @@ TEST_CASE("a checkpoint whose snapshot has partial samples is given up and due a
   for (const std::uint32_t shard : {0, 1}) parts.stored(shard, 1);
   CHECK_FALSE(parts.commits());
   CHECK(parts.store->numbers()->empty());
-  CHECK_FALSE(parts.checkpoints.can_begin());
+  CHECK_FALSE(parts.checkpoints.prepare());
   parts.set_running({1});
   REQUIRE(parts.request_lease(1, Iteration(0)));
-  CHECK(parts.checkpoints.can_begin());
+  CHECK(parts.checkpoints.prepare());
 }
 
 TEST_CASE("a manifest has the state at the snapshot and the files of all shards") {
