@@ -21,7 +21,14 @@ void EncodingChecker::on_event(Instant, Address, const Event& event) {
     evicted_.insert(evicted->worker);
     flushing_.erase(evicted->worker);
   }
-  if (const auto* admitted = event.as<event::Admitted>()) evicted_.erase(admitted->worker);
+  if (const auto* admitted = event.as<event::Admitted>()) {
+    evicted_.erase(admitted->worker);
+    // What it pushes from now on is not part of a pending snapshot.
+    if (!ends_.empty()) {
+      Iteration& end = ends_[job_->stages->pipeline_of(admitted->worker)];
+      end = std::min(end, admitted->iteration);
+    }
+  }
   if (const auto* dropped = event.as<event::PushDropped>())
     for (auto& [of, residuals] : history_)
       if (of.first == dropped->worker) residuals.erase(dropped->iteration);
