@@ -20,6 +20,10 @@ void EncodingChecker::on_event(Instant, Address, const Event& event) {
   if (const auto* evicted = event.as<event::Evicted>()) {
     evicted_.insert(evicted->worker);
     flushing_.erase(evicted->worker);
+    // Shards do not know of pushes that arrive after the eviction.
+    std::erase_if(history_, [&](const auto& entry) {
+      return job_->stages->lead_of(entry.first.first) == evicted->worker;
+    });
   }
   if (const auto* admitted = event.as<event::Admitted>()) {
     evicted_.erase(admitted->worker);
