@@ -20,13 +20,12 @@ void EncodingChecker::on_event(Instant, Address, const Event& event) {
   if (const auto* evicted = event.as<event::Evicted>()) {
     evicted_.insert(evicted->worker);
     flushing_.erase(evicted->worker);
-    // Shards do not know of pushes that arrive after the eviction.
+    // Shards do not know of pushes that arrive after the eviction, until the next session.
     std::erase_if(history_, [&](const auto& entry) {
       return job_->stages->lead_of(entry.first.first) == evicted->worker;
     });
   }
   if (const auto* admitted = event.as<event::Admitted>()) {
-    evicted_.erase(admitted->worker);
     // What it pushes from now on is not part of a pending snapshot.
     if (!ends_.empty()) {
       Iteration& end = ends_[job_->stages->pipeline_of(admitted->worker)];
@@ -41,6 +40,7 @@ void EncodingChecker::on_event(Instant, Address, const Event& event) {
   double& residual = residuals_[{encoded->worker, encoded->block}];
   unsent_[{encoded->worker, encoded->iteration, encoded->block}] = {residual, *encoded};
   residual = encoded->residual;
+  if (evicted_.contains(job_->stages->lead_of(encoded->worker))) return;
   auto& history = history_[{encoded->worker, encoded->block}];
   history[encoded->iteration] = encoded->residual;
   if (history.size() > kHistory) history.erase(history.begin());
@@ -135,9 +135,12 @@ void EncodingChecker::enter_session(WorkerId worker, Session session) {
 
 /// The worker takes back what a dropped push has done to its residual.
 void EncodingChecker::on_delivered(Instant, const Letter& letter) {
-  if (added_.empty() || letter.to().kind != RoleKind::worker) return;
+  if (letter.to().kind != RoleKind::worker || (added_.empty() && evicted_.empty())) return;
   const WorkerId worker(letter.to().index);
-  if (letter.as<msg::Start>()) enter_session(worker, letter.open()->session);
+  if (letter.as<msg::Start>()) {
+    enter_session(worker, letter.open()->session);
+    evicted_.erase(job_->stages->lead_of(worker));
+  }
   const auto* pushed = letter.as<msg::Pushed>();
   // Workers ignore the acknowledgements of earlier sessions.
   if (!pushed || letter.open()->session != sessions_[worker]) return;
