@@ -25,12 +25,10 @@ void EncodingChecker::on_event(Instant, Address, const Event& event) {
       return job_->stages->lead_of(entry.first.first) == evicted->worker;
     });
   }
-  if (const auto* admitted = event.as<event::Admitted>()) {
+  if (const auto* admitted = event.as<event::Admitted>(); admitted && !ends_.empty()) {
     // What it pushes from now on is not part of a pending snapshot.
-    if (!ends_.empty()) {
-      Iteration& end = ends_[job_->stages->pipeline_of(admitted->worker)];
-      end = std::min(end, admitted->iteration);
-    }
+    Iteration& end = ends_[job_->stages->pipeline_of(admitted->worker)];
+    end = std::min(end, admitted->iteration);
   }
   if (const auto* dropped = event.as<event::PushDropped>())
     for (auto& [of, residuals] : history_)
