@@ -37,7 +37,7 @@ struct ShardState {
   residuals @14 :List(Residual) $limit("kMaxHeldPushes");
 
   struct Residual {
-    # What the encoding of the worker's last push of a bucket has lost is not pushed yet.
+    # The encoding of the worker's last push of this bucket has left a residual.
     worker @0 :UInt32 $type(Common.worker);
     bucket @1 :UInt32 $range(below = "kMaxBuckets");
   }

@@ -127,7 +127,7 @@ std::int64_t ComputeWork::stage_codec_bytes(const Operation& op, Way way) const 
   const bool forward = op.kind == OpKind::forward;
   const auto& codec = forward ? job_->activation_codec : job_->activation_gradient_codec;
   if (!codec || (!forward && !pipeline::gives_input_gradient(op.kind))) return 0;
-  // A forward decodes what is before its chunk, and a backward what is behind it.
+  // A forward decodes the tensor before its chunk, and a backward the one behind it.
   const bool before = forward == (way == Way::decode);
   if (!is_beside_stage(op, before ? -1 : 1)) return 0;
   const int layer = before ? range_of(op).first : range_of(op).end;

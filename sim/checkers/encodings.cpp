@@ -26,7 +26,7 @@ void EncodingChecker::on_event(Instant, Address, const Event& event) {
     });
   }
   if (const auto* admitted = event.as<event::Admitted>(); admitted && !ends_.empty()) {
-    // What it pushes from now on is not part of a pending snapshot.
+    // Its pushes from now on are not part of a pending snapshot.
     Iteration& end = ends_[job_->stages->pipeline_of(admitted->worker)];
     end = std::min(end, admitted->iteration);
   }

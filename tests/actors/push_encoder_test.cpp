@@ -93,7 +93,7 @@ TEST_CASE("with momentum, sparse pushes carry velocities, which start again when
     }
   }
   CHECK(sent >= 50);
-  // A flush sends what is left of both.
+  // A flush sends the rest of both.
   Blob gradient = gradient_of(*job, block.id, 50);
   const auto last = encoder.encode(block.id, Version(0), Iteration(50), gradient, 1, out, true);
   CHECK(last.codec == CodecId::none);
