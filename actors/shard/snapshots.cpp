@@ -67,6 +67,11 @@ void Snapshots::pushed(WorkerId worker, Iteration iteration, std::uint32_t bucke
   if (pending_ && iteration < pending_->ends[pipeline_of(worker)]) note(pending_->residuals);
 }
 
+void Snapshots::dropped(const Contribution& push) {
+  if (job_->push_codecs && !push.blocks.empty())
+    pushed(push.worker, push.iteration, push.bucket, true);
+}
+
 std::vector<WorkerId> Snapshots::workers_of(const Residuals& residuals) {
   std::vector<WorkerId> workers;
   if (planted(Mutant::missing_residuals_not_reported)) return workers;

@@ -45,7 +45,7 @@ class Snapshots {
   /// or carries it in full.
   void pushed(WorkerId worker, Iteration iteration, std::uint32_t bucket, bool leaves_residual);
   /// A push is dropped, and the worker has its earlier residual again.
-  void dropped(const Contribution& push) { pushed(push.worker, push.iteration, push.bucket, true); }
+  void dropped(const Contribution& push);
   /// Takes the snapshot if all clocks have reached it.
   void collect_complete(Outbox& out);
   bool is_pending() const { return pending_.has_value(); }

@@ -32,7 +32,7 @@ void Updates::end_round(Iteration round, Outbox& out) {
 void Updates::drop(const Contribution& push, Outbox& out) {
   acknowledgements_.forget(push);
   acknowledgements_.dropped(push, out);
-  if (!push.blocks.empty()) snapshots_.dropped(push);
+  snapshots_.dropped(push);
 }
 
 }  // namespace leeway
