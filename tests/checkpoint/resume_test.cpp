@@ -88,7 +88,10 @@ TEST_CASE("under any policy, a resumed run trains every sample once") {
       const auto numbers = *disk.store->numbers();
       INFO("policy " << policy.index() << ", seed " << seed);
       REQUIRE_FALSE(numbers.empty());
-      for (const std::uint64_t number : numbers) run(plan, disk, 1'000'000, number);
+      for (const std::uint64_t number : numbers) {
+        CHECK_FALSE(disk.store->manifest(number)->lacks_residuals);
+        run(plan, disk, 1'000'000, number);
+      }
     }
   }
 }
