@@ -93,9 +93,10 @@ class Measurement:
     def run(self, scenario, *arguments):
         out = self.folder / "run"
         sh("rm", "-rf", out)
+        # Processes in namespaces of one host could share memory.
         sh(*self.network.command("program", self.bin / scenario, "--nodes", "10.98.8.2:4242,10.98.8.3:4242", "--place",
-                                 PLACE, "--tls", self.folder / "tls" / "program", "--out", out, "--quiet", *arguments),
-           stdout=subprocess.DEVNULL)
+                                 PLACE, "--transport", "tcp", "--tls", self.folder / "tls" / "program", "--out", out,
+                                 "--quiet", *arguments), stdout=subprocess.DEVNULL)
         return json.loads((out / "result.json").read_text())["samples_per_second"]
 
     def stop(self):
