@@ -10,7 +10,6 @@ column is the same run in the world that `--calibrate` measures, with these link
 and an otherwise idle machine.
 """
 
-import json
 import os
 import statistics
 import subprocess
@@ -19,7 +18,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from run_result import benchmark_arguments
+from run_result import benchmark_arguments, result_of
 
 CODECS = ["none", "push=bf16,pull=bf16", "push=int8,pull=bf16", "push=int8,pull=int8",
           "push=top_k(0.01),pull=bf16"]
@@ -91,13 +90,10 @@ class Measurement:
                 time.sleep(0.1)
 
     def run(self, scenario, *arguments):
-        out = self.folder / "run"
-        sh("rm", "-rf", out)
         # Processes in namespaces of one host could share memory.
-        sh(*self.network.command("program", self.bin / scenario, "--nodes", "10.98.8.2:4242,10.98.8.3:4242", "--place",
-                                 PLACE, "--transport", "tcp", "--tls", self.folder / "tls" / "program", "--out", out,
-                                 "--quiet", *arguments), stdout=subprocess.DEVNULL)
-        return json.loads((out / "result.json").read_text())["samples_per_second"]
+        return result_of(*self.network.command(
+            "program", self.bin / scenario, "--nodes", "10.98.8.2:4242,10.98.8.3:4242", "--place", PLACE, "--transport", "tcp",
+            "--tls", self.folder / "tls" / "program", *arguments))["samples_per_second"]
 
     def stop(self):
         for agent in self.agents:
@@ -106,11 +102,9 @@ class Measurement:
 
 
 def simulate(program, world, codec, link, arguments):
-    with tempfile.TemporaryDirectory() as folder:
-        out = Path(folder) / "run"
-        sh(program, "--simulate", "--gradients", "none", "--world", f"@{world},nodes=each,latency={LATENCY},link={link or 0}",
-           "--compress", codec, "--out", out, "--quiet", *arguments, stdout=subprocess.DEVNULL)
-        return json.loads((out / "result.json").read_text())["samples_per_second"]
+    return result_of(program, "--simulate", "--gradients", "none", "--world",
+                     f"@{world},nodes=each,latency={LATENCY},link={link or 0}", "--compress", codec,
+                     *arguments)["samples_per_second"]
 
 
 def main():

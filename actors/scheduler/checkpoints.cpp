@@ -75,10 +75,10 @@ double Checkpoints::Count::next() const {
 
 bool Checkpoints::prepare() {
   if (!enabled() || !data_.due || data_.current || leases_.book().has_partial()) return false;
-  if (job_->push_codecs && !std::exchange(data_.flushes, true)) leases_.begin_flush();
-  return std::ranges::all_of(roster_.in({Member::State::running}), [&](WorkerId lead) {
-    return is_flushed(lead, leases_.first_unleased(lead));
-  });
+  if (!job_->push_codecs) return true;
+  if (!std::exchange(data_.flushes, true)) leases_.begin_flush();
+  return std::ranges::all_of(roster_.in({Member::State::running}),
+                             [&](WorkerId lead) { return leases_.is_flushed(lead); });
 }
 
 bool Checkpoints::wanted_at_end(msg::RunEnded::Reason reason) const {

@@ -93,9 +93,6 @@ class Checkpoints {
   };
 
   Current begin();
-  bool is_flushed(WorkerId lead, Iteration end) const {
-    return !job_->push_codecs || leases_.is_flushed(lead, end);
-  }
   /// None if checkpoints go by time.
   std::optional<Count> count() const;
   void commit_if_complete(Outbox& out);

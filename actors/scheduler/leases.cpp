@@ -127,9 +127,9 @@ void Leases::end_flush() {
   if (flush_) flush_->second = by_rounds_ ? book_.horizon() : Iteration();
 }
 
-bool Leases::is_flushed(WorkerId lead, Iteration end) const {
+bool Leases::is_flushed(WorkerId lead) const {
   const auto found = encoded_below_.find(lead);
-  return found == encoded_below_.end() || found->second < end;
+  return found == encoded_below_.end() || found->second < first_unleased(lead);
 }
 
 void Leases::confirm(WorkerId lead, Clock clock, Outbox& out) {

@@ -55,8 +55,8 @@ class Leases {
   void begin_flush();
   /// From now on, leases flush no more, except those of rounds that are open.
   void end_flush();
-  /// Whether the last lease of the member, which ends before this iteration, flushes.
-  bool is_flushed(WorkerId lead, Iteration end) const;
+  /// Whether the last lease of the member flushes.
+  bool is_flushed(WorkerId lead) const;
   /// The measured paces, for a checkpoint.
   std::vector<checkpoint::Pace> paces() const;
   /// The member is admitted at `iteration`, again or for the first time.

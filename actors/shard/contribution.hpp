@@ -6,4 +6,8 @@ namespace leeway {
 
 using Contribution = msg::Contribution;
 
+inline bool is_encoded(const msg::BlockData& block) {
+  return block.codec != CodecId::none;
+}
+
 }  // namespace leeway

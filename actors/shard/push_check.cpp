@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "actors/shard/contribution.hpp"
 #include "core/text.hpp"
 #include "policies/codec/blobs.hpp"
 
@@ -60,7 +61,6 @@ Status validate_push(const msg::Push& push, const StageShare::AtShard& share, co
       return valid;
     slices += job.layout->block(blocks[i]).slices.size();
   }
-  const auto is_encoded = [](const msg::BlockData& block) { return block.codec != CodecId::none; };
   if (!push.assigned.empty() && std::ranges::any_of(push.blocks, is_encoded))
     return Error{"slices of encoded blocks are assigned; send these blocks as they are"};
   if (!push.assigned.empty() && push.assigned.back() >= slices)

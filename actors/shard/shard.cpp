@@ -50,11 +50,6 @@ Shard::Shard(std::shared_ptr<const Job> job, ShardId id, FirstState first)
   clocks_.resume(Clock(least.value()));
 }
 
-bool Shard::leaves_residual(const Contribution& push) {
-  return std::ranges::any_of(
-      push.blocks, [](const msg::BlockData& block) { return block.codec != CodecId::none; });
-}
-
 void Shard::on_start(Outbox& out) {
   out.after(kShardReportInterval, kReportTimer);
 }
@@ -238,9 +233,7 @@ void Shard::handle(Address from, const Envelope& envelope, msg::Push& push, Outb
   if (push.kind == msg::Push::Kind::empty) contribution.blocks.clear();
   switch (clocks_.accept(worker, push.iteration, push.bucket, push.bucket_count)) {
     case ClockTable::Verdict::accepted:
-      // A push without samples only assigns.
-      if (job_->push_codecs && contribution.samples > 0 && !contribution.blocks.empty())
-        snapshots_.pushed(worker, push.iteration, push.bucket, leaves_residual(contribution));
+      snapshots_.accepted(contribution);
       acknowledgements_.expect(contribution);
       if (open_pulls_) open_pulls_->pushed({worker, push.iteration});
       if (const auto mover = apply_->take(std::move(contribution), out)) {

@@ -76,8 +76,6 @@ class Shard final : public ReplicatedRole {
   void send_outdated(const OpenPulls::Pull& pull, Outbox& out);
   /// Call when `mover` may have moved clocks.
   void clocks_changed(WorkerId mover, Outbox& out);
-  /// With a codec for pushes: the encoding of the push has lost something.
-  static bool leaves_residual(const Contribution& push);
   /// Runs the updates whose scale is known.
   void run_scaled(Outbox& out);
   /// No push follows: applies whole pushes whose rounds are not complete.

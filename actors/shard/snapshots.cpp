@@ -55,21 +55,26 @@ void Snapshots::admitted(WorkerId worker, Iteration iteration) {
   end = std::min(end, iteration);
 }
 
-void Snapshots::pushed(WorkerId worker, Iteration iteration, std::uint32_t bucket,
-                       bool leaves_residual) {
-  const auto note = [&](Residuals& residuals) {
-    if (leaves_residual)
-      residuals.emplace(worker, bucket);
-    else
-      residuals.erase({worker, bucket});
-  };
-  note(residuals_);
-  if (pending_ && iteration < pending_->ends[pipeline_of(worker)]) note(pending_->residuals);
+void Snapshots::accepted(const Contribution& push) {
+  // A push without samples only assigns.
+  if (job_->push_codecs && push.samples > 0 && !push.blocks.empty())
+    note_residual(push, std::ranges::any_of(push.blocks, is_encoded));
 }
 
 void Snapshots::dropped(const Contribution& push) {
-  if (job_->push_codecs && !push.blocks.empty())
-    pushed(push.worker, push.iteration, push.bucket, true);
+  if (job_->push_codecs && !push.blocks.empty()) note_residual(push, true);
+}
+
+void Snapshots::note_residual(const Contribution& push, bool has_residual) {
+  const auto note = [&](Residuals& residuals) {
+    if (has_residual)
+      residuals.emplace(push.worker, push.bucket);
+    else
+      residuals.erase({push.worker, push.bucket});
+  };
+  note(residuals_);
+  if (pending_ && push.iteration < pending_->ends[pipeline_of(push.worker)])
+    note(pending_->residuals);
 }
 
 std::vector<WorkerId> Snapshots::workers_of(const Residuals& residuals) {

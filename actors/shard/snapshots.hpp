@@ -41,9 +41,8 @@ class Snapshots {
   /// bucket if the update is the first beyond the snapshot. True if the update belongs to the fork
   /// as well.
   bool fork_before(const Contribution& push);
-  /// With a codec for pushes: an accepted push of a worker's bucket leaves the worker a residual,
-  /// or carries it in full.
-  void pushed(WorkerId worker, Iteration iteration, std::uint32_t bucket, bool leaves_residual);
+  /// The shard takes the push: its encoding leaves the worker a residual, or it carries it in full.
+  void accepted(const Contribution& push);
   /// A push is dropped, and the worker has its earlier residual again.
   void dropped(const Contribution& push);
   /// Takes the snapshot if all clocks have reached it.
@@ -72,6 +71,8 @@ class Snapshots {
     std::uint32_t missing = 0;        // buckets
     std::vector<BlockState> blocks;   // for the checkpoint
   };
+  /// Of the push's bucket and worker.
+  void note_residual(const Contribution& push, bool has_residual);
   static std::vector<WorkerId> workers_of(const Residuals& residuals);
   std::size_t pipeline_of(WorkerId worker) const { return job_->stages->pipeline_of(worker); }
   void drop_pending(Outbox& out);

@@ -65,9 +65,7 @@ msg::BlockData PushEncoder::encode(BlockId id, Version version, Iteration iterat
   Blob values = unique_on_host(std::move(data.data));
   const std::span<float> floats(values.mutable_floats(), count);
   multiply(floats, scale);
-  Pushed before{.residual = residuals_[id.value()]};
-  if (correction_ && may_be_dropped_ && velocities_[id.value()])
-    before.velocity = Blob::copy_of(velocities_[id.value()].bytes());
+  Pushed before = state_of(id);
   if (correction_) add_velocity(id, floats);
   Sums given, encoded;
   if (out.is_checked()) given = sums_of(floats);
@@ -89,10 +87,7 @@ msg::BlockData PushEncoder::encode(BlockId id, Version version, Iteration iterat
     if (out.is_checked()) residual = sums_of(floats);
     if (!planted(Mutant::residual_forgotten)) residuals_[id.value()] = std::move(values);
   }
-  if (may_be_dropped_) {
-    before.after = residuals_[id.value()];
-    pushed_.insert_or_assign({id, iteration}, std::move(before));
-  }
+  keep(id, iteration, std::move(before));
   if (out.is_checked())
     out.emit_to_checkers(event::GradientEncoded{id_, iteration, id, given.checked, residual.checked,
                                                 given.absolute + encoded.absolute});
@@ -114,9 +109,7 @@ msg::BlockData PushEncoder::assign(BlockId id, Version version, Iteration iterat
   if (residual && !residual.unique()) residual = Blob::copy_of(residual.bytes());
   if (residual) clear(block, slices, residual.mutable_floats());
   const Sums others = sums_of_residual();
-  Pushed pushed{.residual = residual};
-  if (correction_ && may_be_dropped_ && velocities_[id.value()])
-    pushed.velocity = Blob::copy_of(velocities_[id.value()].bytes());
+  Pushed pushed = state_of(id);
   Sums given;
   if (!only_assigns) {
     const Blob assigned = data.data.on_host();
@@ -136,15 +129,26 @@ msg::BlockData PushEncoder::assign(BlockId id, Version version, Iteration iterat
       std::copy(assigned.as_floats() + begin, assigned.as_floats() + end, floats.data() + begin);
     });
   }
-  if (may_be_dropped_ && !only_assigns) {
-    pushed.after = residual;
-    pushed_.insert_or_assign({id, iteration}, std::move(pushed));
-  }
+  if (!only_assigns) keep(id, iteration, std::move(pushed));
   if (out.is_checked())
     out.emit_to_checkers(event::GradientEncoded{
         id_, iteration, id, given.checked - (before.checked - others.checked),
         sums_of_residual().checked, given.absolute + before.absolute + others.absolute});
   return data;
+}
+
+PushEncoder::Pushed PushEncoder::state_of(BlockId block) const {
+  if (!may_be_dropped_) return {};
+  Pushed state{.residual = residuals_[block.value()]};
+  if (correction_ && velocities_[block.value()])
+    state.velocity = Blob::copy_of(velocities_[block.value()].bytes());
+  return state;
+}
+
+void PushEncoder::keep(BlockId block, Iteration iteration, Pushed before) {
+  if (!may_be_dropped_) return;
+  before.after = residuals_[block.value()];
+  pushed_.insert_or_assign({block, iteration}, std::move(before));
 }
 
 void PushEncoder::acknowledged(BlockId block, Iteration iteration, bool dropped) {

@@ -54,6 +54,10 @@ class PushEncoder {
   struct Pushed {
     Blob residual, velocity, after;
   };
+  /// The present state, without `after`; empty if no push may be dropped.
+  Pushed state_of(BlockId block) const;
+  /// Keeps the state before a push until the push is acknowledged, if it may be dropped.
+  void keep(BlockId block, Iteration iteration, Pushed before);
   /// The encoding of zeros, for runs that compute no gradients.
   const Blob& encoded_zeros(BlockId block, const Codec& codec);
   /// With a momentum correction: replaces a gradient by the velocity that it gives.

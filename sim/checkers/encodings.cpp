@@ -56,7 +56,7 @@ double EncodingChecker::sum_of_gradient(const msg::Push& push, std::size_t index
   return checked_sum(values);
 }
 
-void EncodingChecker::check_flushed(WorkerId worker, const msg::Push& push) {
+void EncodingChecker::check_flushed(WorkerId worker, const msg::Push& push) const {
   const auto found = flushing_.find(job_->stages->lead_of(worker));
   if (found == flushing_.end() || !found->second.contains(push.iteration)) return;
   for (const msg::BlockData& block : push.blocks)
@@ -66,7 +66,7 @@ void EncodingChecker::check_flushed(WorkerId worker, const msg::Push& push) {
 }
 
 void EncodingChecker::check_reported(ShardId shard, const msg::Stored& stored) const {
-  if (stored.checkpoint != checkpoint_ || ends_.empty() || !stored.error.empty()) return;
+  if (stored.checkpoint != checkpoint_ || !stored.error.empty()) return;
   for (const auto& [of, residuals] : history_) {
     const auto& [worker, block] = of;
     const auto& blocks = job_->stages->share_of(worker).at[shard.value()].blocks;
@@ -83,16 +83,22 @@ void EncodingChecker::check_reported(ShardId shard, const msg::Stored& stored) c
   }
 }
 
-void EncodingChecker::on_sent(Instant, const Letter& letter) {
-  if (!job_->push_codecs) return;
+void EncodingChecker::sent_to_scheduler(const Letter& letter) {
   // A worker that joins again forgets its pushes without an acknowledgement.
-  if (!added_.empty() && letter.to() == kScheduler && letter.as<msg::Join>())
+  if (letter.from().kind == RoleKind::worker && !added_.empty() && letter.as<msg::Join>())
     forget_added(WorkerId(letter.from().index));
-  if (const auto* lease = letter.as<msg::Lease>(); lease && lease->flushes)
-    flushing_[WorkerId(letter.to().index)].insert(lease->first_iteration +
-                                                  (lease->iterations() - 1));
+  if (letter.from().kind != RoleKind::shard || ends_.empty()) return;
   if (const auto* stored = letter.as<msg::Stored>())
     check_reported(ShardId(letter.from().index), *stored);
+}
+
+void EncodingChecker::on_sent(Instant, const Letter& letter) {
+  if (!job_->push_codecs) return;
+  if (letter.to() == kScheduler) return sent_to_scheduler(letter);
+  if (letter.from() == kScheduler && letter.to().kind == RoleKind::worker)
+    if (const auto* lease = letter.as<msg::Lease>(); lease && lease->flushes)
+      flushing_[WorkerId(letter.to().index)].insert(lease->first_iteration +
+                                                    (lease->iterations() - 1));
   if (letter.to().kind != RoleKind::shard) return;
   if (const auto* order = letter.as<msg::Snapshot>(); order && order->checkpoint > 0) {
     checkpoint_ = order->checkpoint;

@@ -37,7 +37,9 @@ class EncodingChecker final : public Checker {
   double sum_of_gradient(const msg::Push& push, std::size_t index) const;
   void forget_added(WorkerId worker);
   void enter_session(WorkerId worker, Session session);
-  void check_flushed(WorkerId worker, const msg::Push& push);
+  void sent_to_scheduler(const Letter& letter);
+  void check_flushed(WorkerId worker, const msg::Push& push) const;
+  /// Requires the ends of a checkpoint.
   void check_reported(ShardId shard, const msg::Stored& stored) const;
 
   std::shared_ptr<const Job> job_;

@@ -153,32 +153,39 @@ TEST_CASE("an iteration costs three forwards, and reads its samples in the first
   CHECK_FALSE(work.continues_iteration());
 }
 
+/// By part: the memory traffic of codecs.
+std::vector<std::int64_t> codec_bytes(const std::shared_ptr<const Job>& job) {
+  const ComputeWork work(job, WorkerId(0), std::make_shared<ComputeEngine>(job, WorkerId(0)),
+                         whole_task(operations_of(*job, weights_of(job))));
+  std::vector<std::int64_t> bytes;
+  for (int part = 0; part < work.parts(); ++part) bytes.push_back(work.cost(part).bytes_apart);
+  return bytes;
+}
+std::int64_t floats_of(const Job& job) {
+  std::int64_t floats = 0;
+  for (const Block& block : job.layout->blocks()) floats += block.floats;
+  return floats;
+}
+
 TEST_CASE("the encoding of gradients takes time after each layer") {
   Plan plan = worker_job()->plan;
   plan.compress.push = plan::Int8{};
   const auto job = job_of(plan);
-  const ComputeWork work(job, WorkerId(0), std::make_shared<ComputeEngine>(job, WorkerId(0)),
-                         whole_task(operations_of(*job, weights_of(job))));
   std::int64_t bytes = 0;
-  for (int part = 0; part < work.parts(); ++part) {
-    CHECK(work.cost(part).bytes_apart > 0);
-    bytes += work.cost(part).bytes_apart;
+  for (const std::int64_t of_part : codec_bytes(job)) {
+    CHECK(of_part > 0);
+    bytes += of_part;
   }
-  std::int64_t floats = 0;
-  for (const Block& block : job->layout->blocks()) floats += block.floats;
-  CHECK(bytes == floats * job->push_codecs->at(Iteration(0)).pushing_traffic());
+  CHECK(bytes == floats_of(*job) * job->push_codecs->at(Iteration(0)).pushing_traffic());
 }
 
 TEST_CASE("the decoding of pulled weights takes time before an iteration") {
   Plan plan = worker_job()->plan;
   plan.compress.pull = plan::Bf16{};
   const auto job = job_of(plan);
-  const ComputeWork work(job, WorkerId(0), std::make_shared<ComputeEngine>(job, WorkerId(0)),
-                         whole_task(operations_of(*job, weights_of(job))));
-  std::int64_t floats = 0;
-  for (const Block& block : job->layout->blocks()) floats += block.floats;
-  CHECK(work.cost(0).bytes_apart == floats * job->pull_codec->decoding_traffic());
-  CHECK(work.cost(1).bytes_apart == 0);
+  const auto bytes = codec_bytes(job);
+  CHECK(bytes.at(0) == floats_of(*job) * job->pull_codec->decoding_traffic());
+  CHECK(bytes.at(1) == 0);
 }
 
 TEST_CASE("the codecs between stages take time, but not at the ends of a pipeline") {
