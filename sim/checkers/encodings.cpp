@@ -56,9 +56,11 @@ double EncodingChecker::sum_of_gradient(const msg::Push& push, std::size_t index
   return checked_sum(values);
 }
 
-void EncodingChecker::check_flushed(WorkerId worker, const msg::Push& push) const {
+void EncodingChecker::check_flushed(WorkerId worker, Session session, const msg::Push& push) const {
   const auto found = flushing_.find(job_->stages->lead_of(worker));
-  if (found == flushing_.end() || !found->second.contains(push.iteration)) return;
+  if (found == flushing_.end() || found->second.session != session ||
+      !found->second.iterations.contains(push.iteration))
+    return;
   for (const msg::BlockData& block : push.blocks)
     if (block.codec != CodecId::none)
       violated({address_of(worker)}, "iteration ", push.iteration, ", block ", block.block,
@@ -97,8 +99,7 @@ void EncodingChecker::on_sent(Instant, const Letter& letter) {
   if (letter.to() == kScheduler) return sent_to_scheduler(letter);
   if (letter.from() == kScheduler && letter.to().kind == RoleKind::worker)
     if (const auto* lease = letter.as<msg::Lease>(); lease && lease->flushes)
-      flushing_[WorkerId(letter.to().index)].insert(lease->first_iteration +
-                                                    (lease->iterations() - 1));
+      note_flushing(WorkerId(letter.to().index), letter.open()->session, *lease);
   if (letter.to().kind != RoleKind::shard) return;
   if (const auto* order = letter.as<msg::Snapshot>(); order && order->checkpoint > 0) {
     checkpoint_ = order->checkpoint;
@@ -108,7 +109,7 @@ void EncodingChecker::on_sent(Instant, const Letter& letter) {
   if (!push) return;
   const WorkerId worker(letter.from().index);
   enter_session(worker, letter.open()->session);
-  check_flushed(worker, *push);
+  check_flushed(worker, letter.open()->session, *push);
   for (std::size_t index = 0; index < push->blocks.size(); ++index) {
     const msg::BlockData& block = push->blocks[index];
     const auto found = unsent_.find({worker, push->iteration, block.block});
@@ -129,6 +130,12 @@ void EncodingChecker::on_sent(Instant, const Letter& letter) {
 void EncodingChecker::forget_added(WorkerId worker) {
   std::erase_if(added_,
                 [&](const auto& entry) { return std::get<WorkerId>(entry.first) == worker; });
+}
+
+void EncodingChecker::note_flushing(WorkerId lead, Session session, const msg::Lease& lease) {
+  Flushing& flushing = flushing_[lead];
+  if (flushing.session != session) flushing = {session, {}};
+  flushing.iterations.insert(lease.first_iteration + (lease.iterations() - 1));
 }
 
 void EncodingChecker::enter_session(WorkerId worker, Session session) {

@@ -38,7 +38,9 @@ class EncodingChecker final : public Checker {
   void forget_added(WorkerId worker);
   void enter_session(WorkerId worker, Session session);
   void sent_to_scheduler(const Letter& letter);
-  void check_flushed(WorkerId worker, const msg::Push& push) const;
+  void check_flushed(WorkerId worker, Session session, const msg::Push& push) const;
+  /// The last push of the lease carries the residual in full.
+  void note_flushing(WorkerId lead, Session session, const msg::Lease& lease);
   /// Requires the ends of a checkpoint.
   void check_reported(ShardId shard, const msg::Stored& stored) const;
 
@@ -54,8 +56,12 @@ class EncodingChecker final : public Checker {
   std::vector<Iteration> ends_;
   /// Residuals after pushes that were not dropped, by iteration.
   std::map<std::pair<WorkerId, BlockId>, std::map<Iteration, double>> history_;
-  std::map<WorkerId, std::set<Iteration>> flushing_;  // by lead: iterations that flush
-  std::set<WorkerId> evicted_;                        // leads
+  struct Flushing {
+    Session session;
+    std::set<Iteration> iterations;
+  };
+  std::map<WorkerId, Flushing> flushing_;  // by lead: iterations of its last session that flush
+  std::set<WorkerId> evicted_;             // leads
 };
 
 }  // namespace leeway::sim
