@@ -3,6 +3,7 @@
 #include "checkpoint/store.hpp"
 #include "core/check.hpp"
 #include "core/text.hpp"
+#include "plan/groups.hpp"
 #include "plan/local_steps.hpp"
 #include "plan/settings.hpp"
 #include "policies/optimizer/shard_optimizer.hpp"
@@ -48,11 +49,14 @@ Status check_resumed(const Job& job) {
   const std::size_t shares = job.split && job.split->shares() > 1 ? job.split->shares() : 0;
   if (began.split_data != job.plan.split_data || (job.split && began.seed != job.plan.seed) ||
       job.resumed->manifest.scheduler.supply.fresh_of_parts.size() != shares)
-    return Error{concat(
-        "split_data: the run began with ", plan::choices("split_data")[began.split_data.index()],
-        ", ", began.workers / began.pipeline.stages,
-        began.pipeline.stages > 1 ? " pipelines" : " workers", " and seed ", began.seed,
-        "; resume with the same, because each worker has its share of the data")};
+    return Error{concat("split_data: the run began with ",
+                        plan::choices("split_data")[began.split_data.index()], ", ",
+                        began.workers / workers_per_member(began),
+                        began.pipeline.stages > 1       ? " pipelines"
+                        : workers_per_member(began) > 1 ? " host groups"
+                                                        : " workers",
+                        " and seed ", began.seed,
+                        "; resume with the same, because each worker has its share of the data")};
   const auto& parameters = job.resumed->parameters;
   if (parameters.empty()) return {};  // there is no shard here
   const bool began_locally = has_local_steps(began);

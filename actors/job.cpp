@@ -15,6 +15,7 @@
 #include "models/datasets/augment.hpp"
 #include "models/initial_weights.hpp"
 #include "plan/fine_tuning.hpp"
+#include "plan/groups.hpp"
 #include "plan/local_steps.hpp"
 #include "plan/precision.hpp"
 #include "policies/automatic_plan.hpp"
@@ -126,6 +127,23 @@ Status check_compression(const Job& job) {
   return {};
 }
 
+/// Whether the run can multiply its losses, if products have operands in fp16.
+Status check_loss_scale(Job& job) {
+  const auto precisions = parse_precision(job.plan.precision, job.plan.model.size());
+  job.scales_losses = precisions && !job.computed_by_users &&
+                      std::ranges::find(*precisions, Precision::fp16) != precisions->end();
+  const char* const remedy = !job.scales_losses                      ? nullptr
+                             : job.stages->piped()                   ? "--stages 1"
+                             : has_local_steps(job.plan)             ? "--local-steps 0"
+                             : job.consistency->round_size().drops() ? "--staleness bsp"
+                                                                     : nullptr;
+  if (!remedy) return {};
+  return Error{
+      concat("precision: fp16 needs a factor of the loss, which pipelines, local steps, "
+             "backup and quorum do not have; give --precision bf16, or ",
+             remedy)};
+}
+
 /// muon runs where the optimizer does: on shards, or with local steps on workers.
 Status check_muon(const Job& job) {
   if (!std::holds_alternative<plan::Muon>(job.plan.optimizer.kind)) return {};
@@ -141,6 +159,9 @@ Status check_muon(const Job& job) {
 Status check_updates(const Job& job, const std::function<bool(Address)>& here) {
   if (job.computed_by_users && has_local_steps(job.plan))
     return Error{"local_steps: the loops of a program take their own steps; give --local-steps 0"};
+  if (job.computed_by_users && job.stages->grouped())
+    return Error{
+        "aggregate: the loops of a program push their own gradients; give --aggregate none"};
   if (job.computed_by_users && job.delay_policy && job.delay_policy->lag_limit())
     return Error{
         "delay_policy.delay_threshold: the loops of a program cannot be made to compute an "
@@ -232,7 +253,7 @@ Status add_local_steps(Job& job) {
   job.local_ranges = std::move(*ranges);
   job.local_optimizer = make_optimizer(job.plan.optimizer);
   const std::int64_t epoch = job.data.train->size();
-  const auto round = static_cast<std::int64_t>(job.plan.workers * iteration_samples(job.plan));
+  const auto round = static_cast<std::int64_t>(round_samples(job.plan));
   if (round > epoch)
     job.notes.push_back(
         concat("local_steps: an epoch of ", epoch, " samples is shorter than a round of ", round,
@@ -258,14 +279,13 @@ std::vector<plan::Fault> drawn_faults(const Plan& plan) {
 
 /// The iterations of a worker in these epochs, if all train equally many samples.
 double iterations_in(double epochs, const Plan& plan, const Dataset& data) {
-  return epochs * static_cast<double>(data.size()) / static_cast<double>(iteration_samples(plan)) *
-         plan.pipeline.stages / plan.workers;
+  return epochs * static_cast<double>(data.size()) / static_cast<double>(round_samples(plan));
 }
 
 /// The same in the whole run; 0: unlimited.
 double iterations_of_worker(const Plan& plan, const Dataset& data) {
   const double all =
-      static_cast<double>(plan.stop.iterations) * plan.pipeline.stages / plan.workers;
+      static_cast<double>(plan.stop.iterations) * workers_per_member(plan) / plan.workers;
   if (plan.stop.epochs <= 0) return all;
   const double in_epochs = iterations_in(plan.stop.epochs, plan, data);
   return all > 0 ? std::min(all, in_epochs) : in_epochs;
@@ -465,6 +485,7 @@ Expected<std::shared_ptr<const Job>> make_job(const Plan& given, TrainTest data,
   job->computed_by_users = options.computed_by_users || options.user_loops;
   job->user_loops = std::move(options.user_loops);
   job->workers_return = options.workers_return;
+  if (const auto fits = check_loss_scale(*job); !fits) return fits.error();
   if (const auto fits = check_updates(*job, options.here); !fits) return fits.error();
   if (const auto fits = check_kept_weights(*job, options.here); !fits) return fits.error();
   if (job->resumed)

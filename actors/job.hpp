@@ -74,8 +74,10 @@ struct Job {
   std::shared_ptr<UserLoops> user_loops;  // of this process's workers; null: the model computes
   bool computed_by_users = false;         // in loops of this or other processes
   bool workers_return = false;            // any that has been lost may come back
-  std::vector<Blob> initial_weights;      // per parameter; empty: drawn from the seed
-  std::vector<std::string> notes;         // for the user, before the run
+  /// Losses are multiplied by a factor, because some products have operands in fp16.
+  bool scales_losses = false;
+  std::vector<Blob> initial_weights;  // per parameter; empty: drawn from the seed
+  std::vector<std::string> notes;     // for the user, before the run
   /// True: roles count costs without computing, and all gradients are zero (see plan::World).
   bool cost_only = false;
   std::vector<Blob> no_gradients;  // with cost_only: zeros per block
@@ -104,6 +106,11 @@ struct Job {
   static bool is_stepped(const Block& block) { return block.average == 0 && !block.frozen; }
   /// Whether the norm of each push is limited.
   bool clips_pushes() const { return push_norm_limit() > 0; }
+  /// Whether a shard may leave out an accepted push: of a round that is closed without it, or of an
+  /// update that is skipped.
+  bool may_drop_pushes() const { return consistency->round_size().drops() || scales_losses; }
+  /// Whether an iteration is pushed when all its gradients are known, and not layer by layer.
+  bool pushes_at_end() const { return clips_pushes() || scales_losses; }
   /// Whether the norm of each round is limited.
   bool clips_rounds() const { return shard_settings.clip_norm > 0 && !clips_pushes(); }
   /// The factor that limits a worker's gradient with this sum of squares.

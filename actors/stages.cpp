@@ -6,6 +6,7 @@
 #include "actors/stage/pipeline_pieces.hpp"
 #include "core/check.hpp"
 #include "core/text.hpp"
+#include "plan/groups.hpp"
 
 namespace leeway {
 namespace {
@@ -87,8 +88,9 @@ Stages::Stages(const Plan& plan, const Model& model, const Layout& layout, pipel
       chunks_(std::move(chunks)) {
   const auto stages = static_cast<std::uint32_t>(spec_.stages);
   LW_CHECK(chunks_.size() == stages * static_cast<std::size_t>(spec_.chunks), chunks_.size());
-  pipelines_ = plan.workers / stages;
-  shares_.resize(stages);
+  const std::uint32_t per_member = workers_per_member(plan);
+  pipelines_ = plan.workers / per_member;
+  shares_.resize(per_member);
   for (std::size_t i = 0; i < chunks_.size(); ++i)
     shares_[static_cast<std::size_t>(placement_.stage_of(static_cast<int>(i)))].chunks.push_back(
         chunks_[i]);
@@ -98,8 +100,8 @@ Stages::Stages(const Plan& plan, const Model& model, const Layout& layout, pipel
   for (std::uint32_t index = 0; index < layout.shards(); ++index) {
     const ShardId shard(index);
     owners_[index].resize(layout.buckets(shard).size());
-    for (std::uint32_t stage = 0; stage < stages; ++stage) {
-      StageShare& share = shares_[stage];
+    for (std::uint32_t stage = 0; stage < per_member; ++stage) {
+      StageShare& share = shares_[stage];  // of a group's other workers: without chunks or blocks
       share.at.push_back(share_at(model, layout, share, shard));
       if (!share.at.back().buckets.empty()) share.shards.push_back(shard);
       for (const std::uint32_t bucket : share.at.back().shard_buckets)
@@ -118,6 +120,13 @@ Stages::Stages(const Plan& plan, const Model& model, const Layout& layout, pipel
 std::vector<WorkerId> Stages::neighbours(WorkerId worker) const {
   const std::uint32_t stage = stage_of(worker), last = count() - 1;
   std::set<std::uint32_t> stages;
+  if (grouped()) {
+    if (stage > 0) return {lead_of(worker)};
+    std::vector<WorkerId> others;
+    for (std::uint32_t other = 1; other <= last; ++other)
+      others.push_back(this->worker(worker, other));
+    return others;
+  }
   if (stage > 0) stages.insert(stage - 1);
   if (stage < last) stages.insert(stage + 1);
   const bool is_round_robin =
@@ -137,13 +146,14 @@ std::string Stages::name_of(WorkerId worker) const {
 }
 
 std::string Stages::name_of_member(WorkerId lead) const {
-  if (!piped()) return concat("worker ", lead);
-  return concat("pipeline ", lead.value() / count(), " (workers ", lead_of(lead), " to ",
-                lead_of(lead).value() + count() - 1, ')');
+  if (!has_several()) return concat("worker ", lead);
+  return concat(piped() ? "pipeline " : "group ", lead.value() / count(), " (workers ",
+                lead_of(lead), " to ", lead_of(lead).value() + count() - 1, ')');
 }
 
 std::string Stages::end_of(WorkerId worker, const std::string& reason) const {
-  if (!piped()) return reason;
+  if (!has_several()) return reason;
+  if (!piped()) return concat("worker ", worker, ": ", reason);
   return concat("worker ", worker, " (stage ", stage_of(worker), "): ", reason);
 }
 

@@ -1,9 +1,12 @@
 #pragma once
-// Stages: the chunks of the model that each worker trains, and its blocks on each shard.
+// Stages: the members of a run, the chunks of the model that each worker trains, and its blocks on
+// each shard.
 //
-// A pipeline has `count()` stages: workers 0 to count() - 1 are the stages of the first pipeline,
-// and so on. With one stage each worker trains the whole model. The first worker of a pipeline is
-// its lead: it leases the samples, and identifies the pipeline to the scheduler.
+// A member is a pipeline, a host group or a single worker. It has `count()` workers: workers 0 to
+// count() - 1 are the stages of the first pipeline or the workers of the first group, and so on.
+// Without stages each worker trains the whole model. The first worker of a member is its lead: it
+// leases the samples, and identifies the member to the scheduler. In a host group, only the lead
+// pulls and pushes: it has all blocks, and the other workers have none.
 #include <algorithm>
 #include <cstdint>
 #include <memory>
@@ -53,7 +56,11 @@ class Stages {
   std::uint32_t count() const { return static_cast<std::uint32_t>(shares_.size()); }
   std::uint32_t pipelines() const { return pipelines_; }
   /// False if each worker trains the whole model.
-  bool piped() const { return count() > 1; }
+  bool piped() const { return spec_.stages > 1; }
+  /// Whether the workers of a member sum their gradients before the lead pushes them.
+  bool grouped() const { return has_several() && !piped(); }
+  /// Whether a member has several workers.
+  bool has_several() const { return count() > 1; }
 
   std::uint32_t stage_of(WorkerId worker) const { return worker.value() % count(); }
   WorkerId lead_of(WorkerId worker) const { return WorkerId(worker.value() - stage_of(worker)); }
@@ -63,19 +70,25 @@ class Stages {
     return WorkerId(lead.value() + stage);
   }
 
-  /// The stages of the same pipeline that exchange messages with this one: the previous and the
-  /// next; with several chunks in round robin also the first and the last with each other.
+  /// The workers of the same member that exchange messages with this one. In a pipeline: the
+  /// previous and the next stage; with several chunks in round robin also the first and the last
+  /// with each other. In a group: the lead with each other worker.
   std::vector<WorkerId> neighbours(WorkerId worker) const;
 
   /// For messages: "worker 5", or "pipeline 1 stage 2 (worker 6)".
   std::string name_of(WorkerId worker) const;
-  /// The worker or pipeline with this lead: "worker 5", or "pipeline 1 (workers 4 to 7)".
+  /// The member with this lead: "worker 5", "pipeline 1 (workers 4 to 7)" or "group 1 (workers 4 to
+  /// 7)".
   std::string name_of_member(WorkerId lead) const;
   /// Why the worker's member has ended: the reason, or "worker 6 (stage 2): the reason".
   std::string end_of(WorkerId worker, const std::string& reason) const;
 
   const StageShare& share(std::uint32_t stage) const { return shares_[stage]; }
   const StageShare& share_of(WorkerId worker) const { return shares_[stage_of(worker)]; }
+  /// The chunks and blocks whose gradients the worker computes. In a group, those of its lead.
+  const StageShare& computed_by(WorkerId worker) const {
+    return grouped() ? shares_.front() : share_of(worker);
+  }
   /// The stages that push a bucket of Layout::buckets(shard): two for tied weights that one stage
   /// borrows from another.
   const std::vector<std::uint32_t>& owners(ShardId shard, std::uint32_t bucket) const {
@@ -89,6 +102,13 @@ class Stages {
   std::uint32_t loss_stage() const {
     return static_cast<std::uint32_t>(placement_.stage_of(static_cast<int>(chunks_.size()) - 1));
   }
+  /// Whether the worker's samples count for its member. All stages of a pipeline report the same
+  /// samples: those of the loss stage count. The workers of a group report their own.
+  bool counts_samples(WorkerId worker) const {
+    return grouped() || stage_of(worker) == loss_stage();
+  }
+  /// Whether the worker's iterations count for its member.
+  bool counts_iterations(WorkerId worker) const { return stage_of(worker) == loss_stage(); }
   /// Updates follow each other without a flush of the pipeline.
   bool asynchronous() const { return asynchronous_; }
   /// The most updates between the weights that a gradient is computed on and those that it is

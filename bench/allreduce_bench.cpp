@@ -1,12 +1,14 @@
 // Bytes and time of one bsp round, beside a ring all-reduce of the same gradient: simulated nodes,
-// of which each has a worker, and with `pairs` also a shard.
+// of which each has a worker, or several, and with `pairs` also a shard.
 //
-//   allreduce_bench [--workers 8,32,128] [--world link=10,latency=50us] [--rounds 4]
+//   allreduce_bench [--workers 8,32,128] [--per-node 8] [--world link=10,latency=50us] [--rounds 4]
 //
 // "sent" are the bytes that the busiest node sends in a round, relative to the gradient; every
 // message counts with its header. The model has 1,024 layers of 128 x 128 weights, 64 MiB. The ring
-// is computed: 2 (N - 1) steps, each of which sends 1/N of the gradient to the next node (Patarasu
-// and Yuan, J. Parallel Distrib. Comput. 2009). Computing takes no time in either.
+// of N nodes is computed: 2 (N - 1) steps, each of which sends 1/N of the gradient to the next node
+// (Patarasu and Yuan, J. Parallel Distrib. Comput. 2009). With several workers per node, each node
+// first sums the gradients of its own. Computing takes no time in either, nor do messages within a
+// node.
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <map>
@@ -35,23 +37,28 @@ class Blank final : public Dataset {
   }
 };
 
+/// How workers and shards share nodes.
+struct Nodes {
+  bool pairs = false;  // each node of workers has a shard
+  std::uint32_t workers_per_node = 1;
+  bool groups = false;  // the workers of a node are a host group
+};
+
 /// Bytes that workers and shards send to other nodes.
 class Counter final : public sim::Observer {
  public:
-  explicit Counter(bool pairs) : pairs_(pairs) {}
+  explicit Counter(const Nodes& nodes) : nodes_(nodes) {}
   void on_sent(Instant, const sim::Letter& letter) override {
     const Address from = letter.from(), to = letter.to();
-    if (!counts(from) || !counts(to) || (pairs_ && from.index == to.index)) return;
+    if (!counts(from) || !counts(to) || node_of(from) == node_of(to)) return;
     std::uint64_t bytes = letter.message().header().size_bytes();
     for (const Blob& blob : letter.message().blobs()) bytes += blob.size();
-    sent[from] += bytes;
+    sent_[node_of(from)] += bytes;
   }
   /// Of the busiest node.
   double most() const {
-    std::map<std::uint32_t, std::uint64_t> of_pair;
     std::uint64_t most = 0;
-    for (const auto& [address, bytes] : sent)
-      most = std::max(most, pairs_ ? of_pair[address.index] += bytes : bytes);
+    for (const auto& [node, bytes] : sent_) most = std::max(most, bytes);
     return static_cast<double>(most);
   }
 
@@ -59,8 +66,14 @@ class Counter final : public sim::Observer {
   static bool counts(Address actor) {
     return actor.kind == RoleKind::worker || actor.kind == RoleKind::shard;
   }
-  bool pairs_;
-  std::map<Address, std::uint64_t> sent;
+  /// The first actor of the node.
+  Address node_of(Address actor) const {
+    if (actor.kind == RoleKind::worker) actor.index /= nodes_.workers_per_node;
+    if (nodes_.pairs) actor.kind = RoleKind::shard;
+    return actor;
+  }
+  const Nodes nodes_;
+  std::map<Address, std::uint64_t> sent_;
 };
 
 struct Round {
@@ -68,7 +81,7 @@ struct Round {
   double seconds = 0;
 };
 
-Round simulate(std::uint32_t workers, std::uint32_t shards, bool pairs, std::int64_t rounds,
+Round simulate(std::uint32_t workers, std::uint32_t shards, const Nodes& nodes, std::int64_t rounds,
                plan::World world) {
   Plan plan;
   plan.name = "allreduce-bench";
@@ -80,12 +93,15 @@ Round simulate(std::uint32_t workers, std::uint32_t shards, bool pairs, std::int
   plan.shards = shards;
   plan.batch = 1;
   plan.evaluate_every = 0;
-  plan.stop = {.epochs = 0, .iterations = static_cast<std::uint64_t>(rounds * workers)};
-  world.nodes = pairs ? plan::World::Nodes::pairs : plan::World::Nodes::each;
+  const std::uint32_t members = nodes.groups ? workers / nodes.workers_per_node : workers;
+  if (nodes.groups) plan.aggregate = plan::HostGroups{};
+  plan.stop = {.epochs = 0, .iterations = static_cast<std::uint64_t>(rounds * members)};
+  world.nodes = nodes.pairs ? plan::World::Nodes::pairs : plan::World::Nodes::each;
+  world.workers_per_node = nodes.workers_per_node;
   plan.simulated = world;
   auto job = make_job(plan, {std::make_shared<Blank>(), std::make_shared<Blank>()});
   if (!job) throw std::runtime_error(job.error().text);
-  const auto counter = std::make_shared<Counter>(pairs);
+  const auto counter = std::make_shared<Counter>(nodes);
   sim::Simulation simulation(*job, {}, {.checkers = false, .observers = {counter}});
   if (const auto stuck = simulation.run(); !stuck.empty()) throw std::runtime_error(stuck);
   const auto count = static_cast<double>(rounds);
@@ -94,27 +110,35 @@ Round simulate(std::uint32_t workers, std::uint32_t shards, bool pairs, std::int
 }
 
 void print(std::uint32_t workers, const char* name, const Round& round, const Round& ring) {
-  std::printf("%8u  %-24s %8.3f %11.1f ms %8.2f\n", workers, name, round.sent, round.seconds * 1e3,
+  std::printf("%8u  %-26s %8.3f %11.1f ms %8.2f\n", workers, name, round.sent, round.seconds * 1e3,
               round.seconds / ring.seconds);
   std::fflush(stdout);
 }
 
-void compare(std::uint32_t workers, std::int64_t rounds, const plan::World& world) {
-  const double n = workers, bytes_per_second = world.link * 1e9 / 8;
+/// `workers`: of all nodes.
+void compare(std::uint32_t workers, std::uint32_t per_node, std::int64_t rounds,
+             const plan::World& world) {
+  const std::uint32_t nodes = workers / per_node;
+  const double n = nodes, bytes_per_second = world.link * 1e9 / 8;
   Round ring{2 * (n - 1) / n, 0};
   ring.seconds =
       ring.sent * kGradientBytes / bytes_per_second + 2 * (n - 1) * world.latency_us * 1e-6;
-  print(workers, "ring", ring, ring);
-  print(workers, "a shard beside each", simulate(workers, workers, true, rounds, world), ring);
+  print(workers, "ring of nodes", ring, ring);
+  if (per_node > 1)
+    print(workers, "host groups, a shard each",
+          simulate(workers, nodes, {true, per_node, true}, rounds, world), ring);
+  print(workers, "a shard on each node", simulate(workers, nodes, {true, per_node}, rounds, world),
+        ring);
   for (const std::uint32_t shards : {1u, 8u})
     print(workers, shards == 1 ? "1 shard" : "8 shards",
-          simulate(workers, shards, false, rounds, world), ring);
+          simulate(workers, shards, {false, per_node}, rounds, world), ring);
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
   std::vector<std::uint32_t> workers{8, 32, 128};
+  std::uint32_t per_node = 1;
   std::int64_t rounds = 4;
   plan::World world{.speed = 1e6, .memory = 1e6, .noise = 0, .jitter = 0, .cost_only = true};
   std::string settings;
@@ -122,6 +146,7 @@ int main(int argc, char** argv) {
   app.add_option("--workers", workers, "numbers of workers, up to 1024")
       ->delimiter(',')
       ->check(CLI::Range(2, 1024));
+  app.add_option("--per-node", per_node, "workers of each node")->check(CLI::Range(1, 512));
   app.add_option("--world", settings, "as for --simulate, such as link=1,latency=1ms");
   app.add_option("--rounds", rounds, "rounds of each run")->check(CLI::Range(1, 1000));
   CLI11_PARSE(app, argc, argv);
@@ -133,8 +158,13 @@ int main(int argc, char** argv) {
     }
     std::printf("gradient %.1f MB, links %.1f Gbit/s, latency %.0f us\n", kGradientBytes * 1e-6,
                 world.link, world.latency_us);
-    std::printf("%8s  %-24s %8s %14s %8s\n", "workers", "", "sent", "round", "by ring");
-    for (const std::uint32_t count : workers) compare(count, rounds, world);
+    std::printf("%8s  %-26s %8s %14s %8s\n", "workers", "", "sent", "round", "by ring");
+    for (const std::uint32_t count : workers) {
+      if (count % per_node != 0 || count / per_node < 2)
+        throw std::runtime_error(std::to_string(count) + " workers are no " +
+                                 std::to_string(per_node) + " on each of several nodes");
+      compare(count, per_node, rounds, world);
+    }
   } catch (const std::exception& error) {
     std::fprintf(stderr, "allreduce_bench: %s\n", error.what());
     return 1;

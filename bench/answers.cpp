@@ -93,7 +93,7 @@ int main(int argc, char** argv) {
   app.add_option("model", model, "mlp, lenet, vgg, resnet or gpt")->required();
   app.add_option("file", file, "safetensors file to write")->required();
   app.add_option("--device", device, "cpu, cuda or cuda:1");
-  app.add_option("--precision", precision, "fp32, bf16 or tf32");
+  app.add_option("--precision", precision, "fp32, bf16, fp16 or tf32");
   CLI11_PARSE(app, argc, argv);
   const auto task = bench::tasks().find(model);
   if (task == bench::tasks().end())

@@ -18,6 +18,7 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/rng.hpp"
@@ -33,9 +34,9 @@ using namespace leeway;
 
 struct Limits {
   double bytes_per_second, flops_per_second;
-  double bf16_flops_per_second;
+  double bf16_flops_per_second;  // on a GPU fp16 has the same limit
   double flops(Precision precision) const {
-    return precision == Precision::bf16 ? bf16_flops_per_second : flops_per_second;
+    return is_half(precision) ? bf16_flops_per_second : flops_per_second;
   }
 };
 
@@ -150,12 +151,12 @@ void measure_limits(Bench& bench) {
   const kernels::LinearShape shape{kSide, kSide, kSide, Precision::bf16};
   float* const y16 = bench.floats(kSide * kSide);
   const float* const x16 = bench.floats(kSide * kSide);
-  std::byte* const packed = bench.bytes(bench.on->linear_bf16_form(shape).bytes);
-  std::byte* const scratch = bench.bytes(bench.on->linear_bf16_scratch_bytes(shape));
+  std::byte* const packed = bench.bytes(bench.on->linear_half_form(shape).bytes);
+  std::byte* const scratch = bench.bytes(bench.on->linear_half_scratch_bytes(shape));
   const RowSlice<const float> w16{0, kSide, bench.floats(kSide * kSide)};
-  bench.on->linear_bf16_pack(packed, {&w16, 1}, shape);
+  bench.on->linear_half_pack(packed, {&w16, 1}, shape);
   const double product_bf16 = bench.seconds(
-      [&] { bench.on->linear_bf16_forward(y16, x16, packed, nullptr, scratch, shape); });
+      [&] { bench.on->linear_half_forward(y16, x16, packed, nullptr, scratch, shape); });
   bench.forget();
   const double side = static_cast<double>(kSide), flops = 2 * side * side * side;
   bench.limits = {2 * static_cast<double>(kCopied) / copy, flops / product, flops / product_bf16};
@@ -184,31 +185,33 @@ void linear(Bench& bench, std::int64_t batch, std::int64_t inputs, std::int64_t 
   bench.forget();
 }
 
-void linear_bf16(Bench& bench, std::int64_t batch, std::int64_t inputs, std::int64_t outputs) {
-  const kernels::LinearShape shape{batch, inputs, outputs, Precision::bf16};
+void linear_half(Bench& bench, std::int64_t batch, std::int64_t inputs, std::int64_t outputs,
+                 Precision precision) {
+  const kernels::LinearShape shape{batch, inputs, outputs, precision};
   float *const y = bench.floats(batch * outputs), *const x = bench.floats(batch * inputs);
   float *const dx = bench.floats(batch * inputs), *const bias = bench.floats(outputs);
   const RowSlice<const float> w{0, outputs, bench.floats(outputs * inputs)};
   const RowSlice<float> dw{0, outputs, bench.floats(outputs * inputs)};
   float* const db = bench.floats(outputs);
   Executor& on = *bench.on;
-  std::byte* const packed = bench.bytes(on.linear_bf16_form(shape).bytes);
-  std::byte* const scratch = bench.bytes(on.linear_bf16_scratch_bytes(shape));
-  const auto name = concat("linear ", inputs, " -> ", outputs, " in bf16, batch ", batch);
+  std::byte* const packed = bench.bytes(on.linear_half_form(shape).bytes);
+  std::byte* const scratch = bench.bytes(on.linear_half_scratch_bytes(shape));
+  const auto name =
+      concat("linear ", inputs, " -> ", outputs, " in ", name_of(precision), ", batch ", batch);
   const std::int64_t ends = batch * (inputs + outputs), of_weights = outputs * inputs;
   const double flops = 2.0 * static_cast<double>(batch * inputs * outputs);
   bench.line(name + ", rounding weights", of_weights + of_weights / 2, 0, [&] {
-    on.linear_bf16_pack(packed, {&w, 1}, shape);
+    on.linear_half_pack(packed, {&w, 1}, shape);
   });
   bench.line(
       name + ", forward", ends + of_weights / 2, flops,
-      [&] { on.linear_bf16_forward(y, x, packed, bias, scratch, shape); }, Precision::bf16);
+      [&] { on.linear_half_forward(y, x, packed, bias, scratch, shape); }, precision);
   bench.line(
       name + ", backward", ends + batch * inputs + of_weights / 2 + of_weights, 2 * flops,
       [&] {
-        on.linear_bf16_backward(dx, {&dw, 1}, db, y, x, packed, scratch, shape);
+        on.linear_half_backward(dx, {&dw, 1}, db, y, x, packed, scratch, shape);
       },
-      Precision::bf16);
+      precision);
   bench.forget();
 }
 
@@ -316,11 +319,11 @@ void losses(Bench& bench, std::int64_t batch, std::int64_t classes) {
   Executor& on = *bench.on;
   const auto at = concat(" of ", classes, ", batch ", batch);
   bench.line("softmax_cross_entropy" + at, 2 * count, 0,
-             [&] { on.softmax_cross_entropy(result, dy, y, labels, batch, classes); });
+             [&] { on.softmax_cross_entropy(result, dy, y, labels, batch, classes, 1); });
   bench.line("sigmoid_cross_entropy" + at, 3 * count, 0,
-             [&] { on.sigmoid_cross_entropy(result, dy, y, t, count); });
+             [&] { on.sigmoid_cross_entropy(result, dy, y, t, count, 1); });
   bench.line("mean_squared_error" + at, 3 * count, 0,
-             [&] { on.mean_squared_error(result, dy, y, t, count); });
+             [&] { on.mean_squared_error(result, dy, y, t, count, 1); });
   bench.forget();
 }
 
@@ -379,6 +382,32 @@ void weights(Bench& bench, std::int64_t count) {
   bench.forget();
 }
 
+/// Pushes with error feedback: an encoding reads gradient and residual, and writes codes and the
+/// new residual.
+void encodings(Bench& bench, std::int64_t count) {
+  using Kind = kernels::Encoding::Kind;
+  const std::pair<const char*, kernels::Encoding> all[] = {{"bf16", {Kind::bf16}},
+                                                           {"f16", {Kind::f16}},
+                                                           {"int8", {Kind::int8}},
+                                                           {"int4", {Kind::int4}},
+                                                           {"two_bit", {Kind::two_bit, 0.25f}},
+                                                           {"one_bit", {Kind::one_bit}}};
+  float *const rest = bench.floats(count), *const residual = bench.floats(count, 0.1);
+  const float* const gradient = bench.floats(count);
+  for (const auto& [name, encoding] : all) {
+    const std::size_t size = encoding.bytes(static_cast<std::size_t>(count));
+    const kernels::EncodingBuffers buffers{.count = count,
+                                           .bytes = bench.bytes(size),
+                                           .rest_out = rest,
+                                           .values = gradient,
+                                           .residual = residual};
+    bench.line(concat("encode ", count, " values, ", name),
+               3 * count + static_cast<std::int64_t>(size / sizeof(float)), 0,
+               [&] { bench.on->encode(buffers, encoding); });
+  }
+  bench.forget();
+}
+
 void run(Bench& bench, bool only_attention) {
   measure_limits(bench);
   std::printf("%-52s %10s %9s %10s %9s\n", "kernel", "us", "GB/s", "GFLOP/s", "of limit");
@@ -391,8 +420,9 @@ void run(Bench& bench, bool only_attention) {
     linear(bench, batch, 784, 512);
     linear(bench, batch, 512, 256);
     linear(bench, batch, 4096, 4096);
-    linear_bf16(bench, batch, 784, 512);
-    linear_bf16(bench, batch, 4096, 4096);
+    linear_half(bench, batch, 784, 512, Precision::bf16);
+    linear_half(bench, batch, 4096, 4096, Precision::bf16);
+    if (!bench.is_on_cpu()) linear_half(bench, batch, 4096, 4096, Precision::fp16);
     conv2d(bench, batch, 3, 64, 32);
     conv2d(bench, batch, 64, 64, 32);
     conv2d(bench, batch, 128, 128, 16);
@@ -406,8 +436,10 @@ void run(Bench& bench, bool only_attention) {
     losses(bench, batch, 1000);
     embedding(bench, batch);
   }
-  weights(bench, 1 << 20);
-  weights(bench, 25 << 20);
+  for (const std::int64_t count : {1 << 20, 25 << 20}) {
+    weights(bench, count);
+    encodings(bench, count);
+  }
 }
 
 }  // namespace

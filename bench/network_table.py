@@ -10,6 +10,7 @@ column is the same run in the world that `--calibrate` measures, with these link
 and an otherwise idle machine.
 """
 
+import json
 import os
 import statistics
 import subprocess
@@ -18,7 +19,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from run_result import benchmark_arguments, result_of
+from run_result import benchmark_arguments, output_of, result_of
 
 CODECS = ["none", "push=bf16,pull=bf16", "push=int8,pull=bf16", "push=int8,pull=int8",
           "push=top_k(0.01),pull=bf16"]
@@ -61,6 +62,11 @@ class Network:
                     sh("tc", "-n", space, "qdisc", "add", "dev", device, "root", "tbf", "rate", f"{gbit}gbit", "burst", burst,
                        "latency", "50ms")
 
+    def sent_bytes(self, host):
+        """Bytes that the link has sent, with the headers of all layers."""
+        name = self.names[HOSTS.index(host)]
+        return json.loads(output_of("ip", "-n", name, "-s", "-j", "link", "show", "eth"))[0]["stats64"]["tx"]["bytes"]
+
     def command(self, host, *words):
         return ["ip", "netns", "exec", self.names[HOSTS.index(host)], *map(str, words)]
 
@@ -70,7 +76,7 @@ class Network:
 
 
 class Measurement:
-    """Nodes in the namespaces, for all runs."""
+    """Nodes in the namespaces, for all runs. Without `--transport tcp`, processes of one host share memory."""
 
     def __init__(self, network, bin_folder, folder):
         self.network, self.bin, self.folder = network, bin_folder, Path(folder)
@@ -80,8 +86,8 @@ class Measurement:
         for number, host in enumerate(HOSTS[1:], 2):
             log = open(self.folder / f"{host}.log", "w+")
             self.agents.append(subprocess.Popen(
-                network.command(host, bin_folder / "leeway", "node", "--listen", f"10.98.8.{number}:4242", "--tls",
-                                self.folder / "tls" / host), stderr=log))
+                network.command(host, bin_folder / "leeway", "node", "--listen", f"10.98.8.{number}:4242", "--transport",
+                                "tcp", "--tls", self.folder / "tls" / host), stderr=log))
             end = time.monotonic() + 60
             while "listening" not in (self.folder / f"{host}.log").read_text():
                 if time.monotonic() > end:
@@ -89,11 +95,10 @@ class Measurement:
                     sys.exit(f"the node {host} does not listen after 60 s")
                 time.sleep(0.1)
 
-    def run(self, scenario, *arguments):
-        # Processes in namespaces of one host could share memory.
+    def run(self, scenario, *arguments, place=PLACE):
         return result_of(*self.network.command(
-            "program", self.bin / scenario, "--nodes", "10.98.8.2:4242,10.98.8.3:4242", "--place", PLACE, "--transport", "tcp",
-            "--tls", self.folder / "tls" / "program", *arguments))["samples_per_second"]
+            "program", self.bin / scenario, "--nodes", "10.98.8.2:4242,10.98.8.3:4242", "--place", place, "--transport", "tcp",
+            "--tls", self.folder / "tls" / "program", *arguments))
 
     def stop(self):
         for agent in self.agents:
@@ -128,7 +133,7 @@ def main():
                     rates = {codec: [] for codec in args.codecs}
                     for number in range(args.rounds):
                         for codec in args.codecs:
-                            rates[codec].append(measurement.run(args.scenario, "--compress", codec, *timed))
+                            rates[codec].append(measurement.run(args.scenario, "--compress", codec, *timed)["samples_per_second"])
                         print(f"{text}: round {number + 1} of {args.rounds}", file=sys.stderr)
                     simulated = {codec: simulate(bin_folder / args.scenario, world, codec, link, timed)
                                  for codec in args.codecs}

@@ -126,7 +126,7 @@ int main(int argc, char** argv) {
   app.add_option("--workers", setting.workers, "run the runtime with this many workers");
   app.add_option("--seconds", setting.seconds, "seconds to measure")->check(CLI::PositiveNumber);
   app.add_option("--device", setting.device, "cpu, cuda or cuda:1");
-  app.add_option("--precision", setting.precision, "fp32, bf16 or tf32");
+  app.add_option("--precision", setting.precision, "fp32, bf16, fp16 or tf32");
   app.add_flag("--profile", setting.profile, "print time and share of the peak for each layer");
   CLI11_PARSE(app, argc, argv);
   const auto task = bench::tasks().find(setting.model);

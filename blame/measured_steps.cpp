@@ -28,6 +28,7 @@ class Collector {
     } else if (const auto* step = event.as<event::StepStarted>()) {
       State& state = workers_[step->worker];
       const bool waited = state.parked.erase(step->iteration) > 0;
+      if (step->group_index > 0) has_groups_ = true;
       if (state.ended && !waited && stages_ == 1) latencies_.push_back((now - *state.ended) / 2);
       state.started = now;
     } else if (const auto* done = event.as<event::StepFinished>()) {
@@ -56,7 +57,8 @@ class Collector {
     }
     if (steps.per_sample.empty())
       return Error{concat('"', path, "\" has no iteration of a worker")};
-    if (!latencies_.empty()) {
+    // Between two iterations, the workers of a host group also wait for each other.
+    if (!latencies_.empty() && !has_groups_) {
       const auto middle = latencies_.begin() + static_cast<std::ptrdiff_t>(latencies_.size() / 2);
       std::nth_element(latencies_.begin(), middle, latencies_.end());
       steps.latency = *middle;
@@ -106,14 +108,15 @@ class Collector {
   const std::size_t stages_;
   std::map<WorkerId, State> workers_;
   std::vector<double> latencies_;
+  bool has_groups_ = false;
   std::map<Forward, double> forwards_;  // when they ended, of iterations that have not
 };
 
 }  // namespace
 
-std::size_t MeasuredSteps::iterations(std::size_t stages) const {
+std::size_t MeasuredSteps::iterations(std::size_t per_member) const {
   std::size_t count = 0;
-  for (std::size_t lead = 0; lead < per_sample.size(); lead += stages)
+  for (std::size_t lead = 0; lead < per_sample.size(); lead += per_member)
     count += per_sample[lead].size();
   return count;
 }

@@ -13,11 +13,11 @@ struct MeasuredSteps {
   std::vector<std::vector<double>> per_sample;
   /// Median seconds that a message takes: half of those between two iterations of a worker whose
   /// pulls were not parked, which has a pull, its answer and an update; in pipelines those from a
-  /// forward to the forward of the next chunk that waits for it.
+  /// forward to the forward of the next chunk that waits for it. 0 with host groups.
   double latency = 0;
 
-  /// Of all workers, or of all pipelines with that many stages.
-  std::size_t iterations(std::size_t stages) const;
+  /// Of all members with that many workers each.
+  std::size_t iterations(std::size_t per_member) const;
 };
 
 /// Reads `events.bin` of the folder of a run with that many stages per pipeline. Errors: the file

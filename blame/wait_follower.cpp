@@ -58,6 +58,8 @@ void WaitFollower::handle(Address actor, Instant now, const Event& event) {
     leased_[lease->worker] = now;
   } else if (const auto* step = event.as<event::StepStarted>()) {
     started(*step, now);
+  } else if (const auto* group = event.as<event::GroupGathered>()) {
+    gathered(*group, now);
   } else if (const auto* operation = event.as<event::StageComputed>()) {
     computed(*operation, now);
   } else if (const auto* evicted = event.as<event::Evicted>()) {
@@ -95,9 +97,15 @@ void WaitFollower::answered(Address shard, const event::PullAnswered& pull, Inst
 }
 
 void WaitFollower::started(const event::StepStarted& step, Instant now) {
-  const auto pulls = pulls_.extract({step.worker, step.iteration});
+  const WorkerId lead(step.worker.value() - std::min(step.group_index, step.worker.value()));
+  std::optional<Pulls> pulls;
+  if (auto found = pulls_.extract({step.worker, step.iteration})) pulls = std::move(found.mapped());
   forget(step.worker, step.iteration);
   started_[step.worker] = step.iteration;
+  if (pulls) pulls_of_group_[lead] = *pulls;
+  const auto of_lead = started_.find(lead);
+  if (lead != step.worker && of_lead != started_.end() && of_lead->second == step.iteration)
+    pulls = pulls_of_group_[lead];
   Instant at{now.ns - step.waited.ns};
   const auto until = [&](Instant end, const Cause& cause,
                          std::optional<Iteration> iteration = std::nullopt) {
@@ -105,22 +113,33 @@ void WaitFollower::started(const event::StepStarted& step, Instant now) {
     report({step.worker.value(), cause, at, end, iteration});
     at = end;
   };
+  if (const auto last = gathered_.find(lead); last != gathered_.end() && lead != step.worker)
+    until(last->second.at, {Cause::Kind::worker, last->second.last.value()},
+          last->second.iteration);
   if (!pulls) return until(now, {Cause::Kind::weights});
-  const Pulls& last = pulls.mapped();
-  until(std::min(leased_[step.worker], last.parked_at.value_or(last.answered)),
+  until(std::min(leased_[lead], pulls->parked_at.value_or(pulls->answered)),
         {Cause::Kind::samples});
-  if (last.parked_at) {
-    until(*last.parked_at, {Cause::Kind::request});
+  if (pulls->parked_at) {
+    until(*pulls->parked_at, {Cause::Kind::request});
     // Without another worker, the bound has moved, or the worker's own push was on its way.
-    if (last.released_by && last.released_by->worker != step.worker)
-      until(last.answered, {Cause::Kind::worker, last.released_by->worker.value()},
-            last.released_by->iteration);
+    if (pulls->released_by && pulls->released_by->worker != lead)
+      until(pulls->answered, {Cause::Kind::worker, pulls->released_by->worker.value()},
+            pulls->released_by->iteration);
     else
-      until(last.answered, {Cause::Kind::request});
+      until(pulls->answered, {Cause::Kind::request});
   } else {
-    until(last.answered, {Cause::Kind::request});
+    until(pulls->answered, {Cause::Kind::request});
   }
   until(now, {Cause::Kind::weights});
+}
+
+void WaitFollower::gathered(const event::GroupGathered& group, Instant now) {
+  gathered_[group.worker] = {now, group.for_worker, group.iteration};
+  report({group.worker.value(),
+          {Cause::Kind::worker, group.for_worker.value()},
+          {now.ns - group.waited.ns},
+          now,
+          group.iteration});
 }
 
 void WaitFollower::computed(const event::StageComputed& operation, Instant now) {

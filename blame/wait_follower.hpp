@@ -45,8 +45,9 @@ struct Wait {
 
 /// A wait ends when a worker starts an iteration, whose event states how long it has waited. It is
 /// divided at the moments of the pull that was answered last: when the lease came, when the pull
-/// was parked, and when it was answered. A stage waits before its operations, whose events state
-/// how long it has waited for its neighbours.
+/// was parked, and when it was answered. The workers of a host group wait for the pull of their
+/// lead, and before that for the last gradient of the group's iteration. A stage waits before its
+/// operations, whose events state how long it has waited for its neighbours.
 class WaitFollower {
  public:
   /// Called for each part of a wait.
@@ -71,12 +72,20 @@ class WaitFollower {
     std::optional<Move> released_by;    // at the same shard
   };
 
+  /// The last gradient of the latest iteration of a host group.
+  struct Gathered {
+    Instant at;
+    WorkerId last;  // the worker that sent it
+    Iteration iteration;
+  };
+
   /// Whether the worker has started the iteration: an event of another node may come after it.
   bool has_begun(WorkerId worker, Iteration iteration) const;
   /// Drops the worker's pulls of iterations up to `last`.
   void forget(WorkerId worker, Iteration last);
   void answered(Address shard, const event::PullAnswered& pull, Instant now);
   void started(const event::StepStarted& step, Instant now);
+  void gathered(const event::GroupGathered& group, Instant now);
   void computed(const event::StageComputed& operation, Instant now);
 
   void report(const Wait& wait) const;
@@ -87,6 +96,9 @@ class WaitFollower {
   std::map<Address, Move> mover_;          // by shard: releases the pull that is answered next
   std::map<WorkerId, Instant> leased_;     // the time of its last lease
   std::map<WorkerId, Iteration> started_;  // its last iteration
+  // By the lead of a host group: the pulls of its last iteration, and the gradients before it.
+  std::map<WorkerId, Pulls> pulls_of_group_;
+  std::map<WorkerId, Gathered> gathered_;
 };
 
 }  // namespace leeway::blame

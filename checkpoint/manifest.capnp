@@ -34,6 +34,8 @@ struct Manifest {
   epochSamples @9 :Int64 $count;  # training samples of the data set
   dataChecksum @10 :UInt64;  # of the data set; 0: unknown
   lacksResiduals @11 :Bool;  # workers had residuals that their pushes did not carry
+  lossScale @12 :Float32 $range(least = "0", most = "kMostLossScale");  # under fp16; 0: none
+  lossScaleSince @13 :Int64 $type(Common.iteration);  # its last change
 }
 
 struct BlockState {

@@ -30,7 +30,10 @@ Expected<std::unique_ptr<Driver>> Driver::open(DriverOptions options, const Plan
   auto placement = place_actors(static_cast<std::uint32_t>(options.nodes.size()), plan,
                                 options.place, hosts_of(names));
   if (!placement) return placement.error();
-  std::unique_ptr<Driver> driver(new Driver(std::move(options), plan));
+  auto grouped = with_host_groups(plan, *placement);
+  if (!grouped) return grouped.error();
+  if (const Status valid = validate(*grouped); !valid) return valid.error();
+  std::unique_ptr<Driver> driver(new Driver(std::move(options), std::move(*grouped)));
   const auto& own = driver->options_;
   if (const auto opened = driver->process_.open(own.mesh, own.open); !opened) return opened.error();
   driver->host_ = reachable_at(driver->process_.mesh().address(), own.nodes);
@@ -50,9 +53,9 @@ Expected<std::unique_ptr<Driver>> Driver::open(DriverOptions options, const Plan
   return driver;
 }
 
-Driver::Driver(DriverOptions options, const Plan& plan)
+Driver::Driver(DriverOptions options, Plan plan)
     : options_(std::move(options)),
-      plan_(plan),
+      plan_(std::move(plan)),
       process_(
           {[this](PeerId peer, std::uint64_t job, node::Body& body) { received(peer, job, body); },
            [this](PeerId peer) { coordinator_->silent(peer); },

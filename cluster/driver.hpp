@@ -47,6 +47,8 @@ class Driver final : private Coordinator::Site {
   std::string name() const;
   /// Sends a request to all nodes, and the data to nodes without it.
   Status prepare(const Job& job);
+  /// With the number of workers of its host groups: see with_host_groups().
+  const Plan& plan() const { return plan_; }
   const Placement& placement() const { return coordinator_->placement(); }
   /// All nodes connect to each other, and begin. `observers` receive the events and messages of all
   /// of them, on the time axis of this one.
@@ -70,7 +72,7 @@ class Driver final : private Coordinator::Site {
     std::uint64_t next_checkpoint = 0;
   };
 
-  Driver(DriverOptions options, const Plan& plan);
+  Driver(DriverOptions options, Plan plan);
   /// Polls until the coordinator has left these phases. Error: the problems of nodes, or the user
   /// has interrupted.
   Status pass(Coordinator::Phase first, Coordinator::Phase last);

@@ -56,7 +56,7 @@ void JobNode::fill(node::Status& status) const {
   status.node = options_.self.value();
   status.job = job_->plan.name;
   if (began_ns_ > 0) status.seconds = static_cast<double>(steady_ns() - began_ns_) * 1e-9;
-  status.stages = job_->stages->count();
+  status.stages = static_cast<std::uint32_t>(job_->stages->spec().stages);
   book_.fill(status);
   progress_.fill(status);
   status.nodes = routes_.names();

@@ -29,7 +29,9 @@ inline constexpr std::size_t kMaxTraceUnderway = 4 * kMaxEventBatch;
 inline constexpr std::size_t kMaxTraceKept = 1u << 16;
 /// Buckets of one iteration that a worker pushes to one shard: at most one per layer.
 inline constexpr std::uint32_t kMaxBuckets = 4096;
-/// Messages of neighbouring stages that a stage keeps until it receives its Start.
+/// The largest factor of a loss.
+inline constexpr float kMostLossScale = 16777216;
+/// Messages of other workers of its member that a worker keeps until it receives its Start.
 inline constexpr std::size_t kMaxEarlyMessages = 65536;
 /// Applied buckets of a partial iteration, over all shards.
 inline constexpr std::uint32_t kMaxAppliedBuckets = 1u << 20;

@@ -31,6 +31,11 @@ enum class Mutant : std::uint8_t {
   residual_kept_back,               // a worker encodes the push before a checkpoint
   residual_not_restored,            // the residual of a dropped push stays
   missing_residuals_not_reported,   // a shard does not report that a checkpoint lacks residuals
+  overflow_left_out,                // the other pushes of a round with an overflow are applied
+  // Host groups.
+  group_gradient_not_awaited,  // the lead pushes without the last gradients of its group
+  group_samples_twice,         // two workers of a group compute the same sample
+  group_session_kept,          // a group goes on after a broken link between its workers
   // Tied weights of two stages.
   tied_gradient_applied_alone,  // one stage's gradient is applied without the other's
   tied_gradient_lost,           // a gradient that waits for an evicted stage is dropped

@@ -5,6 +5,7 @@
 
 #include "core/text.hpp"
 #include "messages/event_queries.hpp"
+#include "plan/groups.hpp"
 #include "policies/consistency/consistency.hpp"
 
 namespace leeway::dashboard {
@@ -28,6 +29,7 @@ RunInfo info_of(const Plan& plan, std::string policy, std::int64_t bound) {
                .shards = std::max(plan.shards, 1u),
                .stages = std::max(plan.pipeline.stages, 1u),
                .batch = plan.batch,
+               .group = workers_per_group(plan),
                .seed = plan.seed};
   if (bound != kUnbounded) info.bound = static_cast<std::uint32_t>(bound);
   return info;
@@ -64,7 +66,10 @@ void RunHistory::event(Address actor, Instant at_instant, const Event& event) {
   if (const auto* step = event.as<event::StepStarted>()) {
     has_begun_ = true;
     at(now).taking_part[step->worker.value()] = true;
-    workers_[step->worker.value()].computing_since = now;
+    WorkerState& worker = workers_[step->worker.value()];
+    worker.computing_since = now;
+    // Shards know only the clock of a host group's lead.
+    if (step->group_index > 0) worker.clock = std::max(worker.clock, step->iteration.value());
   } else if (const auto* done = event.as<event::StepFinished>()) {
     WorkerState& worker = workers_[done->worker.value()];
     // The operations of a stage count its computing time.
@@ -72,11 +77,11 @@ void RunHistory::event(Address actor, Instant at_instant, const Event& event) {
     worker.computing_since.reset();
     if (done->samples == 0) return;
     Interval& interval = at(now);
-    ++interval.iterations;
+    if (done->worker.value() % info_.group == 0) ++interval.iterations;
     if ((done->worker.value() + 1) % info_.stages != 0) return;  // the last stage counts
     interval.samples += static_cast<std::uint64_t>(done->samples);
     samples_ += static_cast<std::uint64_t>(done->samples);
-    ++iterations_;
+    if (done->worker.value() % info_.group == 0) ++iterations_;
   } else if (const auto* pull = event.as<event::PullAnswered>()) {
     answered(actor, *pull, now);
   } else if (const auto* pulled = event.as<event::PullParked>()) {
@@ -103,19 +108,20 @@ void RunHistory::membership(const Event& event, double now) {
     const bool is_back = std::exchange(worker.was_evicted, false);
     const bool is_new = !worker.alive && admitted->worker.value() % info_.stages == 0;
     worker.clock = std::max(worker.clock, admitted->iteration.value());
-    set_alive(admitted->worker, 1, true, now);
+    set_alive(admitted->worker, info_.group, true, now);
     if (is_new && is_back)
       mark(now, "returned", concat("worker ", admitted->worker, " has returned"));
     else if (is_new && has_begun_)
       mark(now, "joined", concat("worker ", admitted->worker, " has joined"));
   } else if (const auto* evicted = event.as<event::Evicted>()) {
-    set_alive(evicted->worker, info_.stages, false, now);
-    for (std::uint32_t i = 0; i < info_.stages && evicted->worker.value() + i < info_.workers; ++i)
+    const std::uint32_t workers = info_.stages * info_.group;
+    set_alive(evicted->worker, workers, false, now);
+    for (std::uint32_t i = 0; i < workers && evicted->worker.value() + i < info_.workers; ++i)
       workers_[evicted->worker.value() + i].was_evicted = true;
     mark(now, "evicted", concat("worker ", evicted->worker, " was evicted"));
   } else if (const auto* left = event.as<event::Left>()) {
-    const std::uint32_t lead = left->worker.value() - left->worker.value() % info_.stages;
-    set_alive(WorkerId(lead), info_.stages, false, now);
+    const std::uint32_t workers = info_.stages * info_.group;
+    set_alive(WorkerId(left->worker.value() / workers * workers), workers, false, now);
   } else if (const auto* bound = event.as<event::BoundChanged>()) {
     bound_ = bound->staleness;
     mark(now, "bound", concat("the staleness bound is ", bound->staleness));

@@ -24,6 +24,7 @@ struct RunInfo {
   std::string policy;    // "ssp(4)"
   std::string checkers;  // of a simulation
   std::uint32_t workers = 1, shards = 1, stages = 1, batch = 1;
+  std::uint32_t group = 1;  // workers of a host group
   std::uint64_t seed = 0;
   std::optional<std::uint32_t> bound;  // none: no pull waits for another worker
   bool has_accuracy = false, has_losses = true;

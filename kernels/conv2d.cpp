@@ -64,6 +64,11 @@ DType operand_type_of(const Conv2dShape& s) {
   return s.kernel > 1 && s.stride > s.kernel ? DType::f32 : operand_type(s.precision);
 }
 
+/// True if operands are rounded but stored as f32, so that their layouts are those of fp32.
+bool rounds_in_fp32(const Conv2dShape& s) {
+  return is_half(s.precision) && operand_type_of(s) == DType::f32;
+}
+
 /// The layouts of a shape's arrays. oneDNN chooses those of the weights. Inputs of a product have
 /// the operand type of the shape's precision, results are f32.
 struct Layouts {
@@ -257,11 +262,16 @@ class Convolution {
   }
   /// Bytes of both at the start of scratch.
   std::size_t operand_bytes() const {
-    if (shape_.precision != Precision::bf16) return 0;
+    if (!is_half(shape_.precision)) return 0;
     return padded_bytes(layouts_.x.get_size()) + padded_bytes(layouts_.dy.get_size());
   }
 
-  PackForm form(ConvPass pass) { return form_of(weight_layout(pass)); }
+  PackForm form(ConvPass pass) {
+    PackForm form = form_of(weight_layout(pass));
+    if (rounds_in_fp32(shape_))
+      form.id = mix64(form.id ^ static_cast<std::uint64_t>(shape_.precision));
+    return form;
+  }
   Reorder& pack(ConvPass pass) {
     auto& reorder = pass == ConvPass::forward ? pack_forward_ : pack_backward_;
     if (!reorder) reorder.emplace(layouts_.plain_weight, weight_layout(pass));
@@ -283,10 +293,10 @@ class Convolution {
 
  private:
   const void* operand(const float* array, std::byte* scratch, const memory::desc& layout) const {
-    if (shape_.precision != Precision::bf16) return array;
+    if (!is_half(shape_.precision)) return array;
     std::int64_t count = 1;
     for (const auto extent : layout.dims()) count *= extent;
-    round_to_bf16(scratch, operand_type_of(shape_), array, count);
+    round_operands(scratch, operand_type_of(shape_), array, count, shape_.precision);
     return scratch;
   }
   const DataCode::primitive_desc& chosen_for_data() {
@@ -349,15 +359,15 @@ void conv2d_pack(std::byte* packed, ConstSlices weight, const Conv2dShape& shape
   check(shape);
   check_rows(weight, shape.outputs);
   const float* whole = weight[0].data;
-  const bool rounds = shape.precision == Precision::bf16 && operand_type_of(shape) == DType::f32;
+  const bool rounds = rounds_in_fp32(shape);
   if (weight.size() > 1 || rounds) {
     thread_local std::vector<float> gathered;
     gathered.resize(static_cast<std::size_t>(shape.weight_count()));
     gather_rows(gathered.data(), weight, row_floats(shape));
     whole = gathered.data();
     if (rounds)
-      round_to_bf16(reinterpret_cast<std::byte*>(gathered.data()), DType::f32, whole,
-                    shape.weight_count());
+      round_operands(reinterpret_cast<std::byte*>(gathered.data()), DType::f32, whole,
+                     shape.weight_count(), shape.precision);
   }
   with_code(shape, [&](Convolution& code) { code.pack(pass).run(packed, whole); });
 }

@@ -46,24 +46,24 @@ class CpuExecutor final : public Executor {
                        const kernels::LinearShape& shape) override {
     kernels::linear_backward(dx, dweight, dbias, dy, x, weight, shape);
   }
-  kernels::PackForm linear_bf16_form(const kernels::LinearShape& shape) override {
-    return kernels::linear_bf16_form(shape);
+  kernels::PackForm linear_half_form(const kernels::LinearShape& shape) override {
+    return kernels::linear_half_form(shape);
   }
-  void linear_bf16_pack(std::byte* packed, kernels::ConstSlices weight,
+  void linear_half_pack(std::byte* packed, kernels::ConstSlices weight,
                         const kernels::LinearShape& shape) override {
-    kernels::linear_bf16_pack(packed, weight, shape);
+    kernels::linear_half_pack(packed, weight, shape);
   }
-  std::size_t linear_bf16_scratch_bytes(const kernels::LinearShape& shape) override {
-    return kernels::linear_bf16_scratch_bytes(shape);
+  std::size_t linear_half_scratch_bytes(const kernels::LinearShape& shape) override {
+    return kernels::linear_half_scratch_bytes(shape);
   }
-  void linear_bf16_forward(float* y, const float* x, const std::byte* packed, const float* bias,
+  void linear_half_forward(float* y, const float* x, const std::byte* packed, const float* bias,
                            std::byte* scratch, const kernels::LinearShape& shape) override {
-    kernels::linear_bf16_forward(y, x, packed, bias, scratch, shape);
+    kernels::linear_half_forward(y, x, packed, bias, scratch, shape);
   }
-  void linear_bf16_backward(float* dx, kernels::Slices dweight, float* dbias, const float* dy,
+  void linear_half_backward(float* dx, kernels::Slices dweight, float* dbias, const float* dy,
                             const float* x, const std::byte* packed, std::byte* scratch,
                             const kernels::LinearShape& shape) override {
-    kernels::linear_bf16_backward(dx, dweight, dbias, dy, x, packed, scratch, shape);
+    kernels::linear_half_backward(dx, dweight, dbias, dy, x, packed, scratch, shape);
   }
   kernels::PackForm conv2d_form(const kernels::Conv2dShape& shape,
                                 kernels::ConvPass pass) override {
@@ -181,17 +181,17 @@ class CpuExecutor final : public Executor {
     kernels::to_channels_first(y, x, batch, channels, pixels);
   }
   void softmax_cross_entropy(kernels::ClassLoss* result, float* dlogits, const float* logits,
-                             const std::int32_t* labels, std::int64_t batch,
-                             std::int64_t classes) override {
-    *result = kernels::softmax_cross_entropy(dlogits, logits, labels, batch, classes);
+                             const std::int32_t* labels, std::int64_t batch, std::int64_t classes,
+                             float scale) override {
+    *result = kernels::softmax_cross_entropy(dlogits, logits, labels, batch, classes, scale);
   }
   void sigmoid_cross_entropy(kernels::ClassLoss* result, float* dy, const float* y, const float* t,
-                             std::int64_t count) override {
-    *result = kernels::sigmoid_cross_entropy(dy, y, t, count);
+                             std::int64_t count, float scale) override {
+    *result = kernels::sigmoid_cross_entropy(dy, y, t, count, scale);
   }
   void mean_squared_error(kernels::ClassLoss* result, float* dy, const float* y, const float* t,
-                          std::int64_t count) override {
-    *result = {kernels::mean_squared_error(dy, y, t, count), 0};
+                          std::int64_t count, float scale) override {
+    *result = {kernels::mean_squared_error(dy, y, t, count, scale), 0};
   }
   void accumulate(float* acc, const float* g, float scale, std::int64_t count,
                   kernels::Write write) override {
@@ -200,6 +200,9 @@ class CpuExecutor final : public Executor {
   void convert(void* to, DType to_type, const void* from, DType from_type,
                std::int64_t count) override {
     kernels::convert(to, to_type, from, from_type, count);
+  }
+  void encode(const kernels::EncodingBuffers& buffers, const kernels::Encoding& encoding) override {
+    kernels::encode(buffers, encoding);
   }
   void update(const kernels::UpdateBuffers& buffers,
               const kernels::UpdateFormula& formula) override {

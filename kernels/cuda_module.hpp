@@ -13,7 +13,7 @@ namespace leeway {
 
 struct CudaModule {
   /// Raise it with every change of Executor, Blob, BlobPool, Fences or this table.
-  static constexpr std::uint32_t kVersion = 3;
+  static constexpr std::uint32_t kVersion = 4;
 
   std::uint32_t version;
   /// Number of usable GPUs; if 0, *why holds the reason.

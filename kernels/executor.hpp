@@ -22,8 +22,9 @@
 #include "kernels/delay_correction.hpp"
 #include "kernels/dropout.hpp"
 #include "kernels/embedding.hpp"
+#include "kernels/encoding.hpp"
 #include "kernels/layer_norm.hpp"
-#include "kernels/linear_bf16.hpp"
+#include "kernels/linear_half.hpp"
 #include "kernels/pool2d.hpp"
 #include "kernels/positions.hpp"
 #include "kernels/softmax_cross_entropy.hpp"
@@ -88,14 +89,14 @@ class Executor {
   virtual void linear_backward(float* dx, kernels::Slices dweight, kernels::Slices dbias,
                                const float* dy, const float* x, kernels::ConstSlices weight,
                                const kernels::LinearShape& shape) = 0;
-  virtual kernels::PackForm linear_bf16_form(const kernels::LinearShape& shape) = 0;
-  virtual void linear_bf16_pack(std::byte* packed, kernels::ConstSlices weight,
+  virtual kernels::PackForm linear_half_form(const kernels::LinearShape& shape) = 0;
+  virtual void linear_half_pack(std::byte* packed, kernels::ConstSlices weight,
                                 const kernels::LinearShape& shape) = 0;
-  virtual std::size_t linear_bf16_scratch_bytes(const kernels::LinearShape& shape) = 0;
-  virtual void linear_bf16_forward(float* y, const float* x, const std::byte* packed,
+  virtual std::size_t linear_half_scratch_bytes(const kernels::LinearShape& shape) = 0;
+  virtual void linear_half_forward(float* y, const float* x, const std::byte* packed,
                                    const float* bias, std::byte* scratch,
                                    const kernels::LinearShape& shape) = 0;
-  virtual void linear_bf16_backward(float* dx, kernels::Slices dweight, float* dbias,
+  virtual void linear_half_backward(float* dx, kernels::Slices dweight, float* dbias,
                                     const float* dy, const float* x, const std::byte* packed,
                                     std::byte* scratch, const kernels::LinearShape& shape) = 0;
   virtual kernels::PackForm conv2d_form(const kernels::Conv2dShape& shape,
@@ -162,15 +163,16 @@ class Executor {
                                  std::int64_t channels, std::int64_t pixels) = 0;
 
   // ---- kernels: losses. `result` is memory of allocate_host and holds the loss when the queue has
-  // computed it. An invalid label makes the loss NaN on a GPU and throws on the CPU. ----
+  // computed it. `scale` multiplies the gradient, not the loss. An invalid label makes the loss NaN
+  // on a GPU and throws on the CPU. ----
 
   virtual void softmax_cross_entropy(kernels::ClassLoss* result, float* dlogits,
                                      const float* logits, const std::int32_t* labels,
-                                     std::int64_t batch, std::int64_t classes) = 0;
+                                     std::int64_t batch, std::int64_t classes, float scale) = 0;
   virtual void sigmoid_cross_entropy(kernels::ClassLoss* result, float* dy, const float* y,
-                                     const float* t, std::int64_t count) = 0;
+                                     const float* t, std::int64_t count, float scale) = 0;
   virtual void mean_squared_error(kernels::ClassLoss* result, float* dy, const float* y,
-                                  const float* t, std::int64_t count) = 0;
+                                  const float* t, std::int64_t count, float scale) = 0;
 
   // ---- kernels: gradients and weights ----
 
@@ -178,6 +180,8 @@ class Executor {
                           kernels::Write write) = 0;
   virtual void convert(void* to, DType to_type, const void* from, DType from_type,
                        std::int64_t count) = 0;
+  virtual void encode(const kernels::EncodingBuffers& buffers,
+                      const kernels::Encoding& encoding) = 0;
   virtual void update(const kernels::UpdateBuffers& buffers,
                       const kernels::UpdateFormula& formula) = 0;
   virtual void correct_delay(const kernels::DelayBuffers& buffers,

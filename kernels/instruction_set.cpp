@@ -1,6 +1,46 @@
 #include "kernels/instruction_set.hpp"
 
+#include "core/text.hpp"
+#include "kernels/onednn.hpp"
+#include "kernels/precision.hpp"
+
 namespace leeway::kernels {
+
+namespace {
+
+/// The newest instructions for products in fp32.
+const char* fp32_instructions() {
+  using dnnl::cpu_isa;
+  for (const cpu_isa isa : {cpu_isa::avx512_core, cpu_isa::avx512_mic})
+    if (onednn::has_instructions(isa)) return "AVX-512";
+  if (onednn::has_instructions(cpu_isa::avx2)) return "AVX2";
+  if (onednn::has_instructions(cpu_isa::avx)) return "AVX";
+  if (onednn::has_instructions(cpu_isa::sse41)) return "SSE4.1";
+  return "baseline instructions";
+}
+
+std::string instructions_of_cpu(Precision precision) {
+  switch (precision) {
+    case Precision::fp32:
+      return fp32_instructions();
+    case Precision::tf32:
+      return concat("multiplied in fp32 with ", fp32_instructions());
+    case Precision::fp16:
+      return concat("rounded, multiplied in fp32 with ", fp32_instructions());
+    case Precision::bf16:
+      break;
+  }
+  if (onednn::has_instructions(dnnl::cpu_isa::avx512_core_amx)) return "AMX";
+  if (multiplies_bf16()) return "AVX512_BF16";
+  return concat("rounded, multiplied in fp32 with ", fp32_instructions(),
+                " (no AVX512_BF16 or AMX)");
+}
+
+const char* instructions_of_gpu(Precision precision) {
+  return precision == Precision::fp32 ? "cuBLAS in fp32" : "cuBLAS with tensor cores";
+}
+
+}  // namespace
 
 const char* instruction_set() {
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
@@ -14,6 +54,11 @@ const char* instruction_set() {
 #else
   return "generic";
 #endif
+}
+
+std::string product_instructions(Precision precision, Device::Kind device) {
+  return device == Device::Kind::cuda ? instructions_of_gpu(precision)
+                                      : instructions_of_cpu(precision);
 }
 
 }  // namespace leeway::kernels

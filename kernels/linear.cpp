@@ -22,7 +22,7 @@ LW_SIMD void column_sums(float* __restrict sum, const float* __restrict x, std::
 void linear_forward(float* y, const float* x, ConstSlices weight, ConstSlices bias,
                     const LinearShape& shape) {
   const auto [batch, inputs, outputs, precision] = shape;
-  LW_CHECK(precision != Precision::bf16);
+  LW_CHECK(!is_half(precision), name_of(precision));
   check_rows(weight, outputs);
   if (!bias.empty()) check_rows(bias, outputs);
   // Each range of rows that lies in one slice of both lists is one product with its bias.
@@ -46,7 +46,7 @@ void linear_forward(float* y, const float* x, ConstSlices weight, ConstSlices bi
 void linear_backward(float* dx, Slices dweight, Slices dbias, const float* dy, const float* x,
                      ConstSlices weight, const LinearShape& shape) {
   const auto [batch, inputs, outputs, precision] = shape;
-  LW_CHECK(precision != Precision::bf16);
+  LW_CHECK(!is_half(precision), name_of(precision));
   if (!dweight.empty()) check_rows(dweight, outputs);
   if (!dbias.empty()) check_rows(dbias, outputs);
   for (const auto& slice : dbias)

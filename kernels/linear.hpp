@@ -17,7 +17,7 @@ using Slices = std::span<const RowSlice<float>>;
 
 struct LinearShape {
   std::int64_t batch = 0, inputs = 0, outputs = 0;  // B, I, O
-  Precision precision = Precision::fp32;            // fp32 or tf32; for bf16 see linear_bf16.hpp
+  Precision precision = Precision::fp32;  // fp32 or tf32; for the others see linear_half.hpp
 };
 
 /// y (B, O) = x (B, I) W^T + b. weight: (O, I); bias: (O), or no slices for no bias.

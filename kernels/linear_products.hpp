@@ -42,10 +42,4 @@ inline GemmShape linear_input_product(const LinearShape& s, std::int64_t rows, b
           .precision = s.precision};
 }
 
-/// The shape with products in bf16.
-inline LinearShape in_bf16(LinearShape shape) {
-  shape.precision = Precision::bf16;
-  return shape;
-}
-
 }  // namespace leeway::kernels

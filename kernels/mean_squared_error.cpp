@@ -26,14 +26,16 @@ LW_SIMD void scaled_difference(float* dy, const float* y, const float* t, float 
 
 }  // namespace
 
-double mean_squared_error(float* dy, const float* y, const float* t, std::int64_t count) {
+double mean_squared_error(float* dy, const float* y, const float* t, std::int64_t count,
+                          float scale) {
   if (count == 0) return 0;
   constexpr std::int64_t kSection = 1024;  // a section is summed in float, the total in double
   double sum = 0;
   for (std::int64_t begin = 0; begin < count; begin += kSection)
     sum += sum_of_squares(y + begin, t + begin, std::min(kSection, count - begin));
   const double n = static_cast<double>(count);
-  if (dy) scaled_difference(dy, y, t, static_cast<float>(2 / n), count);
+  if (dy)
+    scaled_difference(dy, y, t, static_cast<float>(2 * static_cast<double>(scale) / n), count);
   return sum / n;
 }
 

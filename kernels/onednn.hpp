@@ -25,6 +25,13 @@ inline dnnl::stream& stream() {
   return stream;
 }
 
+/// True if oneDNN may use all instructions of the set.
+inline bool has_instructions(dnnl::cpu_isa isa) {
+  // oneDNN's names of instruction sets are sets of bits.
+  const auto needed = static_cast<unsigned>(isa);
+  return (static_cast<unsigned>(dnnl::get_effective_cpu_isa()) & needed) == needed;
+}
+
 /// bf16 or f32.
 inline dnnl::memory::data_type type_of(DType type) {
   return type == DType::bf16 ? dnnl::memory::data_type::bf16 : dnnl::memory::data_type::f32;

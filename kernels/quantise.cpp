@@ -6,31 +6,18 @@
 #include <cstring>
 #include <type_traits>
 
+#include "kernels/quantise_formulas.hpp"
 #include "kernels/simd.hpp"
 
 namespace leeway::kernels {
 namespace {
 
-/// The largest absolute value; NaN or infinity if a value is.
-LW_INLINE float largest(const float* values, std::size_t count) {
-  // The order of positive floats is that of their bits, and those of NaN are above infinity.
+/// The bits of the largest magnitude; those of NaN or infinity if a value is.
+LW_INLINE std::uint32_t largest(const float* values, std::size_t count) {
   std::uint32_t bits = 0;
 #pragma omp simd reduction(max : bits)
-  for (std::size_t i = 0; i < count; ++i)
-    bits = std::max(bits, std::bit_cast<std::uint32_t>(values[i]) & 0x7fffffffu);
-  return std::bit_cast<float>(bits);
-}
-
-/// The nearest integer, ties to even, of a value below 2^22. 0 for NaN.
-LW_INLINE std::int32_t nearest(float value) {
-  constexpr float kShift = 0x1.8p23f;  // moves the fraction out of the mantissa
-  const float shifted = (value == value ? value : 0.0f) + kShift;
-  return std::bit_cast<std::int32_t>(shifted) - std::bit_cast<std::int32_t>(kShift);
-}
-
-/// 1 / scale, the factor of the values. 0 if the scale is 0 or not finite.
-LW_INLINE float inverse(float scale, float most) {
-  return scale > 0 && most < INFINITY ? 1 / scale : 0.0f;
+  for (std::size_t i = 0; i < count; ++i) bits = std::max(bits, magnitude_bits(values[i]));
+  return bits;
 }
 
 /// Values that are coded before their codes are packed.
@@ -64,35 +51,21 @@ LW_INLINE void add_lanes(float* sum, Words bits) {
   std::memcpy(sum, &lanes, sizeof lanes);
 }
 
-/// 1 for plus, 2 for minus, 3 for values that are not finite, else 0.
-LW_INLINE std::uint32_t two_bit_code(float value, float threshold) {
-  const std::uint32_t broken = value - value == 0 ? 0u : 3u;
-  return (value >= threshold ? 1u : 0u) | (value <= -threshold ? 2u : 0u) | broken;
-}
-
-LW_INLINE float two_bit_value(std::uint32_t code, float threshold) {
-  return code == 3 ? NAN : code == 2 ? -threshold : code == 1 ? threshold : 0.0f;
-}
-
 }  // namespace
 
 LW_SIMD void saturate(float* __restrict out, const float* __restrict values, float most,
                       std::size_t count) {
 #pragma omp simd
-  for (std::size_t i = 0; i < count; ++i) {
-    const float value = values[i], size = std::abs(value);
-    const bool is_beyond = size > most && size < INFINITY;
-    out[i] = is_beyond ? std::copysign(most, value) : value;
-  }
+  for (std::size_t i = 0; i < count; ++i) out[i] = saturated(values[i], most);
 }
 
 LW_SIMD float quantise_int8(std::int8_t* __restrict numbers, const float* __restrict values,
                             std::size_t count) {
-  const float most = largest(values, count), scale = most / 127, factor = inverse(scale, most);
+  const std::uint32_t bits = largest(values, count);
+  const float scale = scale_of(bits, 127), factor = inverse(scale, std::bit_cast<float>(bits));
 #pragma omp simd
   for (std::size_t i = 0; i < count; ++i)
-    numbers[i] =
-        static_cast<std::int8_t>(std::clamp<std::int32_t>(nearest(values[i] * factor), -127, 127));
+    numbers[i] = static_cast<std::int8_t>(nearest_level(values[i] * factor, 127));
   // A non-finite scale times 0 is NaN.
   return scale;
 }
@@ -105,13 +78,13 @@ LW_SIMD void accumulate_int8(float* __restrict sum, const std::int8_t* __restric
 
 LW_SIMD float quantise_int4(std::uint8_t* __restrict pairs, const float* __restrict values,
                             std::size_t count) {
-  const float most = largest(values, count), scale = most / 7, factor = inverse(scale, most);
+  const std::uint32_t bits = largest(values, count);
+  const float scale = scale_of(bits, 7), factor = inverse(scale, std::bit_cast<float>(bits));
   for_each_part<64>(count, [=](std::size_t begin, auto here) LW_INLINE_LAMBDA {
     std::uint8_t numbers[64] = {};
 #pragma omp simd
     for (std::size_t i = 0; i < here; ++i)
-      numbers[i] = static_cast<std::uint8_t>(
-          std::clamp<std::int32_t>(nearest(values[begin + i] * factor), -7, 7) & 15);
+      numbers[i] = static_cast<std::uint8_t>(nearest_level(values[begin + i] * factor, 7) & 15);
     std::uint16_t words[32];
     std::memcpy(words, numbers, sizeof words);
 #pragma omp simd

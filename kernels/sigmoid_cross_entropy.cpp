@@ -32,7 +32,8 @@ LW_SIMD void gradients(float* dy, const float* y, const float* t, float share, s
 
 }  // namespace
 
-ClassLoss sigmoid_cross_entropy(float* dy, const float* y, const float* t, std::int64_t count) {
+ClassLoss sigmoid_cross_entropy(float* dy, const float* y, const float* t, std::int64_t count,
+                                float scale) {
   ClassLoss result;
   if (count == 0) return result;
   constexpr std::int64_t kSection = 1024;  // a section is summed in float, the total in double
@@ -41,7 +42,7 @@ ClassLoss sigmoid_cross_entropy(float* dy, const float* y, const float* t, std::
     const Sums sums = sum_of_losses(y + begin, t + begin, n);
     result.loss += static_cast<double>(sums.loss);
     result.correct += sums.correct;
-    if (dy) gradients(dy + begin, y + begin, t + begin, 1.0f / static_cast<float>(count), n);
+    if (dy) gradients(dy + begin, y + begin, t + begin, scale / static_cast<float>(count), n);
   }
   result.loss /= static_cast<double>(count);
   return result;

@@ -45,10 +45,10 @@ LW_INLINE void multiply(float* x, float factor, std::int64_t count) {
 
 LW_SIMD ClassLoss softmax_cross_entropy(float* dlogits, const float* logits,
                                         const std::int32_t* labels, std::int64_t batch,
-                                        std::int64_t classes) {
+                                        std::int64_t classes, float scale) {
   ClassLoss result;
   if (batch == 0) return result;
-  const float share = 1.0f / static_cast<float>(batch);
+  const float share = scale / static_cast<float>(batch);
   double sum_of_losses = 0;
   for (std::int64_t b = 0; b < batch; ++b) {
     const float* row = logits + b * classes;

@@ -10,10 +10,10 @@ struct ClassLoss {
 };
 
 /// Mean over B of -log softmax(logits)[label].
-/// dlogits = (softmax(logits) - one_hot(label)) / B, unless null. dlogits, logits: (B, C),
-/// distinct; labels: (B). Requires 0 <= label < C, checked. NaN or +infinity in the logits makes
-/// the loss NaN.
+/// dlogits = scale * (softmax(logits) - one_hot(label)) / B, unless null; the loss itself is not
+/// scaled. dlogits, logits: (B, C), distinct; labels: (B). Requires 0 <= label < C, checked. NaN or
+/// +infinity in the logits makes the loss NaN.
 ClassLoss softmax_cross_entropy(float* dlogits, const float* logits, const std::int32_t* labels,
-                                std::int64_t batch, std::int64_t classes);
+                                std::int64_t batch, std::int64_t classes, float scale = 1);
 
 }  // namespace leeway::kernels

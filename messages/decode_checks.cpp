@@ -56,6 +56,11 @@ void check(const Lease& message) {
   require_order(message.begin, message.end);
 }
 
+void check(const GroupShare& message) {
+  require_order(message.begin, message.end);
+  require_data(message.blocks);
+}
+
 void check(const MiniBatch& message) {
   require_order(message.begin, message.end);
 }

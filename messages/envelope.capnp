@@ -18,6 +18,7 @@ using Control = import "scheduler_shard.capnp";
 using Watch = import "monitor.capnp";
 using Along = import "stage_stage.capnp";
 using Between = import "shard_shard.capnp";
+using Group = import "host_group.capnp";
 using Replicas = import "replica.capnp";
 using State = import "shard_state.capnp";
 
@@ -92,5 +93,9 @@ struct Envelope $root(decode = "decode") {
     endGrace @64 :Control.EndGrace;
     seedSent @65 :Replicas.SeedSent;
     seedMissing @66 :Replicas.SeedMissing;
+    groupShare @67 :Group.GroupShare;
+    groupGradient @68 :Group.GroupGradient;
+    groupDiverged @69 :Group.GroupDiverged;
+    groupEnd @70 :Group.GroupEnd;
   }
 }

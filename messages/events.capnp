@@ -41,6 +41,7 @@ struct BucketApplied {
   iteration @2 :Int64 $type(Common.iteration);
   bucket @3 :UInt32;  # index among the worker's buckets at this shard
   samples @4 :UInt32;  # 0: an empty push
+  skipped @5 :Bool;  # the update is skipped, because a gradient of it has overflowed
 }
 
 struct BucketRepeated {
@@ -180,6 +181,8 @@ struct StepStarted {
   waitedNs @3 :Int64 $type(Common.duration);
   # By the worker until this moment: ready to compute, but without weights. 0 in a stage, whose
   # operations count it.
+  groupIndex @4 :UInt32;
+  # Place of the worker in its host group. The weights are those that its lead has pulled.
 }
 
 struct StepFinished {
@@ -207,6 +210,14 @@ struct StageComputed {
     backwardInputs @1;   # the gradient of the chunk's input
     backwardWeights @2;  # the gradients of its weights
   }
+}
+
+struct GroupGathered {
+  # The lead of a host group has the gradients of all its workers, after it waited for the last one.
+  worker @0 :UInt32 $type(Common.worker);
+  iteration @1 :Int64 $type(Common.iteration);
+  forWorker @2 :UInt32 $type(Common.worker);
+  waitedNs @3 :Int64 $type(Common.duration);
 }
 
 struct GradientEncoded {
@@ -252,5 +263,6 @@ struct Event $Cpp.namespace("leeway")
     standbyInSync @26 :StandbyInSync;
     gradientEncoded @27 :GradientEncoded;
     pullReleased @28 :PullReleased;
+    groupGathered @29 :GroupGathered;
   }
 }

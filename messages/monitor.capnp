@@ -31,6 +31,17 @@ struct WorkerReport {
   outdated @11 :UInt64;  # iterations computed again, because their weights had become too old
   stageBytes @12 :UInt64;  # activations and their gradients that it has sent to other stages
   plainStageBytes @13 :UInt64;  # the same without a codec
+  groupWaits @14 :List(Wait) $limit("kMaxWaits");
+  # The lead of a host group: part of waitNs, for the gradients of its other workers.
+}
+
+struct Wait {
+  # `worker` waited for `forWorker`: for a push, an admission or a removal, which permitted its
+  # pull, or for a gradient of its host group.
+  worker @0 :UInt32 $type(Common.worker);
+  forWorker @1 :UInt32 $type(Common.worker);
+  ns @2 :Int64 $type(Common.duration) $name("time");
+  count @3 :UInt64;
 }
 
 struct ShardReport {
@@ -53,14 +64,8 @@ struct ShardReport {
   pullBytes @14 :UInt64;  # of weights
   plainPullBytes @15 :UInt64;
   keptBytes @16 :UInt64;  # the most old weights that were kept for a delay policy
-
-  struct Wait {
-    # `worker` waited for `forWorker`, whose push, admission or removal permitted the pull.
-    worker @0 :UInt32 $type(Common.worker);
-    forWorker @1 :UInt32 $type(Common.worker);
-    ns @2 :Int64 $type(Common.duration) $name("time");
-    count @3 :UInt64;
-  }
+  lossScale @17 :Float32;  # of the newest iteration under fp16; 0: none
+  skippedUpdates @18 :UInt64;  # after an overflow
 }
 
 struct SchedulerReport {

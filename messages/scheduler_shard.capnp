@@ -128,6 +128,8 @@ struct Stored {
   error @3 :Text;  # empty: all files were written
   residuals @4 :List(UInt32) $type(Common.worker) $limit("kMaxWorkers") $ascending;
   # Workers whose last encoded push before the checkpoint has left a residual.
+  lossScale @5 :Float32 $range(least = "0", most = "kMostLossScale");  # 0: none
+  lossScaleSince @6 :Int64 $type(Common.iteration);
 
   struct Progress {
     # Of the optimizer on a block.

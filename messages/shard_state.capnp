@@ -35,6 +35,7 @@ struct ShardState {
   blocks @12 :List(StoredBlock) $limit("kMaxBlocks");
   openPulls @13 :OpenPullsState;
   residuals @14 :List(Residual) $limit("kMaxHeldPushes");
+  lossScale @15 :LossScaleState;
 
   struct Residual {
     # The encoding of the worker's last push of this bucket has left a residual.
@@ -98,6 +99,27 @@ struct OpenPullsState {
   }
 }
 
+struct LossScaleState {
+  progress @0 :Float64;  # rounds
+  steps @1 :List(Step) $limit("kMaxBounds");
+  pending @2 :List(Pending) $limit("kMaxHeldPushes");
+  counted @3 :List(Counted) $limit("kMaxWorkers");
+
+  struct Step {
+    since @0 :Int64 $type(Common.iteration);
+    scale @1 :Float32 = 1 $range(least = "1", most = "kMostLossScale");
+    skipped @2 :UInt64;  # updates until then
+  }
+  struct Pending {
+    round @0 :Int64 $type(Common.iteration);
+    scale @1 :Float32 $range(least = "0", most = "kMostLossScale");
+  }
+  struct Counted {
+    worker @0 :UInt32 $type(Common.worker);
+    iteration @1 :Int64 $type(Common.iteration);
+  }
+}
+
 struct Contribution $method("bool is_empty() const { return blocks.empty(); }") {
   # One worker's push of one bucket, on its way into the weights.
   worker @0 :UInt32 $type(Common.worker);
@@ -114,6 +136,8 @@ struct Contribution $method("bool is_empty() const { return blocks.empty(); }") 
   blocks @10 :List(Common.BlockRef) $limit("kMaxBlocks");
   # As in the bucket; none for an empty push.
   assigned @11 :List(UInt32) $limit("kMaxBlockSlices") $ascending;  # as in the push
+  overflowed @12 :Bool;  # it is a Push of kind overflow
+  lossScale @13 :Float32 $range(least = "0", most = "kMostLossScale");  # as in the push
 }
 
 struct RoundState {

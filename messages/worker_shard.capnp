@@ -30,6 +30,8 @@ struct Weights $checked {
   iteration @0 :Int64 $type(Common.iteration);
   blocks @1 :List(Common.BlockRef) $limit("kMaxBlocks");
   number @2 :UInt32;  # of the pull
+  lossScale @3 :Float32 $range(least = "0", most = "kMostLossScale");
+  # Factor of the loss of this iteration under fp16; 0: none.
 }
 
 struct Push $checked {
@@ -51,10 +53,14 @@ struct Push $checked {
   # Slices of the bucket that have new weights instead of gradients, counted over its blocks. They
   # are assigned after the update; in a round, those of the last worker count.
 
+  lossScale @10 :Float32 $range(least = "0", most = "kMostLossScale");
+  # Under fp16: the factor that the loss had. The gradients are divided by it.
+
   enum Kind {
     gradient @0;
     delta @1;  # a pseudo-gradient: the weights before local steps minus those after them
     empty @2;
+    overflow @3;  # a gradient of the iteration is not finite: no data, and the update is skipped
   }
 }
 
@@ -64,7 +70,7 @@ struct Pushed {
   bucket @1 :UInt32 $range(below = "kMaxBuckets");
   durability @2 :Durability;
   repeat @3 :Bool;  # the shard applied it earlier, or closed its round without it
-  dropped @4 :Bool;  # the shard closed its round without it
+  dropped @4 :Bool;  # the shard closed its round without it, or skipped its update
 
   enum Durability { applied @0; durable @1; }
 }

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -77,8 +78,8 @@ struct BackwardArgs {
   std::int64_t batch = 0;
   const float* x = nullptr;   // as in forward
   const float* y = nullptr;   // the result of forward
-  const float* dy = nullptr;  // (B, output shape): gradient of the mean loss over the batch; may be
-                              // overwritten when it equals dx
+  const float* dy = nullptr;  // (B, output shape): gradient of the mean loss over the batch, times
+                              // Batch::loss_scale; may be overwritten when it equals dx
   float* dx = nullptr;        // (B, input shape), overwritten; null if no layer reads it, as for
                               // the first layer with parameters
   std::byte* kept = nullptr;
@@ -119,6 +120,8 @@ class Layer {
   virtual std::size_t kept_bytes(std::int64_t) const { return 0; }
   /// Without `training`, backward is never called.
   virtual std::size_t scratch_bytes(Executor&, std::int64_t, bool /*training*/) const { return 0; }
+  /// The precision of its matrix products that the plan chooses; none for other layers.
+  virtual std::optional<Precision> precision() const { return std::nullopt; }
   /// Multiplications and additions of forward for one sample; backward costs about twice that.
   virtual std::int64_t flops() const { return 0; }
 

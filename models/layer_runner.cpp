@@ -83,6 +83,7 @@ void LayerRunner::forward(Stash& stash, const ChunkInput& input,
   const Stash::Form form{model, chunk, max_batch, training, options.recompute};
   stash.read_input(form, *options.on, input);
   if (is_last()) stash.read_labels(form, *options.on, input.batch);
+  stash.loss_scale = input.batch.loss_scale;
   run_layers(stash, weights);
   if (is_last()) compute_loss(stash);
 }
@@ -130,15 +131,16 @@ void LayerRunner::compute_loss(Stash& stash) {
   float* dy = memory.gradient(stash, plan.output_gradient);
   const float* y = memory.output(stash, model.layers() - 1);
   const std::int64_t size = stash.size, count = model.output().count();
+  const float scale = stash.loss_scale;
   timed(model.layers() - 1, "loss", 0, [&] {
     switch (model.loss()) {
       case plan::Loss::softmax_cross_entropy:
         return on.softmax_cross_entropy(result, dy, y, stash.labels, size * model.labels(),
-                                        count / model.labels());
+                                        count / model.labels(), scale);
       case plan::Loss::sigmoid_cross_entropy:
-        return on.sigmoid_cross_entropy(result, dy, y, stash.targets, size * count);
+        return on.sigmoid_cross_entropy(result, dy, y, stash.targets, size * count, scale);
       case plan::Loss::mean_squared_error:
-        return on.mean_squared_error(result, dy, y, stash.targets, size * count);
+        return on.mean_squared_error(result, dy, y, stash.targets, size * count, scale);
     }
   });
 }

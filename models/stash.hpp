@@ -20,11 +20,18 @@ struct Batch {
   const std::int32_t* labels = nullptr;        // (B, labels), for data with classes
   const float* targets = nullptr;              // (B, target_count), for data without
   std::span<const std::uint64_t> sample_keys;  // B; empty or ignored in evaluation
+  /// Factor of the gradient of the loss, and so of the gradients of all activations and parameters:
+  /// above 1, small ones do not become 0 in fp16 (Micikevicius et al., ICLR 2018, section 3.2). The
+  /// caller divides the gradients of parameters by it. It multiplies neither the loss nor
+  /// statistics (ParameterSpec::average > 0). With a power of two the quotients have the bits of
+  /// factor 1, except where numbers are infinite or subnormal.
+  float loss_scale = 1;
 };
 
 /// The input of one chunk for a micro-batch.
 struct ChunkInput {
-  /// The first chunk reads `x`, the last chunk labels or targets, and every chunk size and keys.
+  /// The first chunk reads `x`, the last chunk labels or targets and the loss scale, and every
+  /// chunk size and keys.
   Batch batch;
   /// First chunk: host memory with the samples. It replaces batch.x, which would have to stay until
   /// backward is done. Other chunks: the output of the previous chunk, (B, its shape).
@@ -76,6 +83,7 @@ class Stash {
   const std::uint64_t* keys = nullptr;
   const std::int32_t* labels = nullptr;
   const float* targets = nullptr;
+  float loss_scale = 1;
 
   // Memory of the pass's device, for max_batch samples; it stays after release().
   Blob samples;            // on a GPU: (max_batch, input)

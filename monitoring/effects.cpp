@@ -116,10 +116,8 @@ void add_host_counts(RunReport& report, const Job& job) {
   name_crashes(report, job);
   for (const auto& [worker, unreported] : job.unreported->workers()) {
     add_work(report.workers.at(worker.value()), unreported);
-    // All stages of a pipeline report the same iteration: the one with the losses counts.
-    if (job.stages->stage_of(worker) != job.stages->loss_stage()) continue;
-    report.last.iterations += unreported.iterations;
-    report.last.samples += unreported.samples;
+    if (job.stages->counts_iterations(worker)) report.last.iterations += unreported.iterations;
+    if (job.stages->counts_samples(worker)) report.last.samples += unreported.samples;
   }
 }
 

@@ -14,6 +14,9 @@ void EventTotals::add(Instant at, const Event& event) {
     if (has(started->worker)) begin(at, *started);
   } else if (const auto* finished = event.as<event::StepFinished>()) {
     if (has(finished->worker)) finish(at, *finished);
+  } else if (const auto* gathered = event.as<event::GroupGathered>()) {
+    if (has(gathered->worker))
+      work_of(gathered->worker).wait_ns.fetch_add(gathered->waited.ns, std::memory_order_relaxed);
   } else if (const auto* computed = event.as<event::StageComputed>()) {
     if (!has(computed->worker)) return;
     Work& work = work_of(computed->worker);

@@ -5,9 +5,20 @@
 #include <sstream>
 
 #include "core/text.hpp"
+#include "kernels/instruction_set.hpp"
 #include "monitoring/format.hpp"
 
 namespace leeway {
+
+namespace {
+
+bool has_products(const Model& model, Precision precision) {
+  for (int i = 0; i < model.layers(); ++i)
+    if (model.layer(i).precision() == precision) return true;
+  return false;
+}
+
+}  // namespace
 
 std::string profile_table(const std::vector<Profile::Row>& rows,
                           const std::optional<kernels::Peak>& peak) {
@@ -41,6 +52,24 @@ std::string profile_table(const std::vector<Profile::Row>& rows,
     out << concat("  One core's peak, measured now: ", fixed(peak->flops * 1e-9, 0), " GFLOP/s, ",
                   fixed(peak->bytes * 1e-9, 0), " GB/s from memory (caches are faster).\n");
   return out.str();
+}
+
+std::string products_text(const Model& model, const std::vector<Device>& devices) {
+  std::string text;
+  for (const auto kind : {Device::Kind::host, Device::Kind::cuda}) {
+    if (std::none_of(devices.begin(), devices.end(),
+                     [&](const Device& device) { return device.kind == kind; }))
+      continue;
+    std::string line;
+    for (const Precision precision : kPrecisions) {
+      if (!has_products(model, precision)) continue;
+      line += concat(line.empty() ? "" : "; ", name_of(precision),
+                     " products: ", kernels::product_instructions(precision, kind));
+    }
+    if (!line.empty())
+      text += concat("  On the ", kind == Device::Kind::cuda ? "GPU" : "CPU", ", ", line, '\n');
+  }
+  return text;
 }
 
 }  // namespace leeway

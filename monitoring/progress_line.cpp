@@ -40,7 +40,7 @@ std::string ProgressLine::text(const Progress& progress) {
     line += concat("  loss ", fixed(loss, 4));
   line += concat("  clock gap ", progress.clock_gap, gap_limit_, "  parked ", progress.parked_now,
                  stages_->piped() ? "  pipelines " : "  workers ",
-                 progress.live_workers / stages_->count());
+                 progress.live_workers / static_cast<std::uint32_t>(stages_->spec().stages));
   if (adaptive_) line += concat("  bound ", progress.staleness);
   if (!evaluation_.empty()) line += concat("  test ", evaluation_);
   if (checkpoint_at_)

@@ -157,7 +157,7 @@ Labels run_labels(const Job& job) {
           {"policy", std::string(job.consistency->name())},
           {"workers", std::to_string(plan.workers)},
           {"shards", std::to_string(plan.shards)},
-          {"stages", std::to_string(job.stages->count())},
+          {"stages", std::to_string(job.stages->spec().stages)},
           {"simulated", plan.simulated ? "true" : "false"}};
 }
 

@@ -12,6 +12,7 @@
 #include "checkpoint/store.hpp"
 #include "core/text.hpp"
 #include "monitoring/format.hpp"
+#include "plan/groups.hpp"
 #include "plan/settings.hpp"
 
 namespace leeway {
@@ -53,7 +54,10 @@ std::string split_text(const Job& job) {
   return concat(plan::choices("split_data")[job.plan.split_data.index()], ", ",
                 grouped(static_cast<std::uint64_t>(least)), " to ",
                 grouped(static_cast<std::uint64_t>(most)), " samples of each ",
-                job.stages->piped() ? "pipeline" : "worker", "'s own");
+                job.stages->piped()     ? "pipeline"
+                : job.stages->grouped() ? "group"
+                                        : "worker",
+                "'s own");
 }
 
 std::uint64_t outdated_iterations(const RunReport& totals) {
@@ -131,8 +135,11 @@ void print_waits(std::ostream& out, const Stages& stages, const RunReport& total
   const std::size_t shown = std::min<std::size_t>(totals.waits.size(), 5);
   for (std::size_t i = 0; i < shown; ++i) {
     const auto& wait = totals.waits[i];
+    const bool is_in_group =
+        stages.grouped() && stages.lead_of(wait.worker) == stages.lead_of(wait.for_worker);
     out << "  " << stages.name_of(wait.worker) << " for " << stages.name_of(wait.for_worker) << ": "
-        << duration(wait.time.seconds()) << " in " << grouped(wait.count) << " pulls\n";
+        << duration(wait.time.seconds()) << " in " << grouped(wait.count)
+        << (is_in_group ? " iterations" : " pulls") << '\n';
   }
   if (totals.waits.size() > shown)
     out << "  ... and " << totals.waits.size() - shown << " more pairs\n";
@@ -217,6 +224,8 @@ std::string describe_actors(const Plan& plan) {
   };
   const auto& pipeline = plan.pipeline;
   const std::string shards = counted(plan.shards, "shard");
+  if (const std::uint32_t group = workers_per_group(plan); group > 1)
+    return concat(counted(plan.workers / group, "host group"), " of ", group, " workers, ", shards);
   if (pipeline.stages <= 1) return concat(counted(plan.workers, "worker"), ", ", shards);
   return concat(counted(plan.workers / pipeline.stages, "pipeline"), " of ", pipeline.stages,
                 " stages (", pipeline.schedule,
@@ -244,7 +253,7 @@ std::string summary(const Job& job, const RunReport& totals) {
     if (job.data.test->classes() > 0)
       out << "  test accuracy   " << percent(last->accuracy) << '\n';
   }
-  if (job.stages->piped()) out << "  actors          " << describe_actors(plan) << '\n';
+  if (job.stages->has_several()) out << "  actors          " << describe_actors(plan) << '\n';
   out << "  time            " << duration(time) << '\n'
       << "  throughput      "
       << grouped(static_cast<std::uint64_t>(
@@ -271,7 +280,10 @@ std::string summary(const Job& job, const RunReport& totals) {
   if (job.split) out << "\n  split data      " << split_text(job);
   if (plan.participation < 1)
     out << "\n  participation   " << percent(plan.participation) << " of the "
-        << (job.stages->piped() ? "pipelines" : "workers") << " in each round";
+        << (job.stages->piped()     ? "pipelines"
+            : job.stages->grouped() ? "groups"
+                                    : "workers")
+        << " in each round";
   if (plan.balance == plan::Balance::by_speed) out << "\n  balance         by speed";
   out << "\n  clock gap       at most " << totals.last.max_clock_gap;
   if (bound != kUnbounded)
@@ -293,6 +305,11 @@ std::string summary(const Job& job, const RunReport& totals) {
   if (totals.end.dropped_pushes > 0)
     out << "  dropped pushes  " << grouped(totals.end.dropped_pushes)
         << " (their samples were trained in other rounds)\n";
+  if (totals.last.loss_scale > 0)
+    out << "  loss scale      " << grouped(static_cast<std::uint64_t>(totals.last.loss_scale))
+        << " at the end; " << grouped(totals.last.skipped_updates)
+        << (totals.last.skipped_updates == 1 ? " update" : " updates")
+        << " skipped after an overflow\n";
   if (const auto outdated = outdated_iterations(totals); outdated > 0)
     out << "  outdated        " << grouped(outdated)
         << " (iterations computed again with newer weights)\n";
@@ -354,6 +371,8 @@ std::string result_json(const Job& job, const RunReport& totals) {
   json["kept_weight_bytes"] = totals.last.kept_bytes;
   json["partial_pushes"] = totals.end.partial_pushes;
   json["dropped_pushes"] = totals.end.dropped_pushes;
+  json["loss_scale"] = totals.last.loss_scale;
+  json["skipped_updates"] = totals.last.skipped_updates;
   json["outdated_iterations"] = outdated_iterations(totals);
   json["lost_residuals"] = totals.end.lost_residuals;
   json["malformed_messages"] = totals.last.malformed;
@@ -370,8 +389,12 @@ std::string result_json(const Job& job, const RunReport& totals) {
           predicted_memory(job.plan, *job.model, *job.stages, static_cast<std::uint32_t>(stage))
               .total();
     }
+    if (job.stages->grouped()) entry["group"] = worker / count;
     entry["iterations"] = row.iterations;
-    entry["samples"] = totals.workers[worker - stage + job.stages->loss_stage()].samples;
+    const std::size_t counted = job.stages->counts_samples(WorkerId(worker))
+                                    ? worker
+                                    : worker - stage + job.stages->loss_stage();
+    entry["samples"] = totals.workers[counted].samples;
     entry["compute_seconds"] = row.compute.seconds();
     entry["wait_seconds"] = row.wait.seconds();
     if (job.stages->piped()) {

@@ -29,6 +29,7 @@ const maxChunks :Float64 = 26;
 # Also plan::kMaxSlowdown.
 const maxSlowdown :Float64 = 1e6;
 
+const lossScale :Float64 = 16777216;
 const workers :Range = (least = 1, most = .maxWorkers);
 const maxPixels :Float64 = 1024; # bound of kernels and strides
 const mostNumber :Float64 = 1e9;     # of samples: far below what a counter or a float holds

@@ -11,6 +11,7 @@
 #include "plan/checks.hpp"
 #include "plan/devices.hpp"
 #include "plan/fine_tuning.hpp"
+#include "plan/groups.hpp"
 #include "plan/local_steps.hpp"
 #include "plan/precision.hpp"
 #include "plan/settings.hpp"
@@ -97,15 +98,20 @@ void check_stop(Checks& checks, const Plan& plan) {
 void check_counts(Checks& checks, const Plan& plan) {
   const std::uint64_t samples = iteration_samples(plan);
   const char* const also = has_local_steps(plan) ? " or fewer --local-steps" : "";
-  checks.require(plan.workers * samples <= std::numeric_limits<std::uint32_t>::max(),
-                 "batch: ", plan.workers, " workers of ", samples,
-                 " samples each are too much for one round; give a smaller --batch", also);
+  checks.require(round_samples(plan) <= std::numeric_limits<std::uint32_t>::max(),
+                 "batch: ", plan.workers, " workers with ", round_samples(plan),
+                 " samples are too much for one round; give a smaller --batch", also);
   checks.require(plan.micro_batches <= plan.batch, "micro_batches: ", plan.micro_batches,
                  " is not allowed; give --micro-batches 1 to ", plan.batch);
-  checks.require(plan.lease_size == 0 || plan.lease_size >= samples,
+  const bool is_batch = samples == plan.batch;
+  // In a cluster, the workers of a host are not known yet.
+  const bool is_open = std::holds_alternative<plan::HostGroups>(plan.aggregate);
+  checks.require(plan.lease_size == 0 || plan.lease_size >= samples || is_open,
                  "lease_size: ", plan.lease_size, " samples are less than ",
-                 has_local_steps(plan) ? "an iteration" : "a batch", "; give at least ", samples,
-                 ", or 0 for ", has_local_steps(plan) ? "one iteration" : "eight batches");
+                 is_batch ? "a batch" : "an iteration", "; give at least ", samples, ", or 0 for ",
+                 has_local_steps(plan) ? "one iteration"
+                 : is_batch            ? "eight batches"
+                                       : "eight iterations");
 }
 
 void check_devices(Checks& checks, const Plan& plan) {
@@ -207,6 +213,34 @@ void check_pipeline(Checks& checks, const Plan& plan) {
       "require; give --staleness bsp, or --stages 1");
 }
 
+void check_aggregate(Checks& checks, const Plan& plan) {
+  if (std::holds_alternative<plan::NoGroups>(plan.aggregate)) return;
+  checks.require(
+      std::holds_alternative<plan::Bsp>(plan.consistency),
+      "aggregate: a host group sums the gradients of a round, and ",
+      plan::choices("consistency")[plan.consistency.index()],
+      " applies each worker's push by itself; give --staleness bsp, or --aggregate none");
+  checks.require(
+      plan.pipeline.stages == 1,
+      "aggregate: the stages of a pipeline have no gradients in common; give --stages 1, "
+      "or --aggregate none");
+  checks.require(!has_local_steps(plan),
+                 "aggregate: each worker steps on its own copy of the weights; give --local-steps "
+                 "0, or --aggregate none");
+  const std::uint32_t group = workers_per_group(plan);
+  const bool is_by_host = std::holds_alternative<plan::HostGroups>(plan.aggregate);
+  if (is_by_host && plan.simulated && plan.simulated->agents == 0)
+    checks.require(group > 1 || plan.workers == 1,
+                   "aggregate: each simulated worker has its own node; give --world "
+                   "workers_per_node=4, or a number of workers instead of host");
+  const std::uint32_t over = group > 0 ? plan.workers % group : 0, fewer = plan.workers - over;
+  checks.require(group > 0, "aggregate: ", plan.workers,
+                 " workers are fewer than the nodes; give more --workers, or --aggregate none");
+  checks.require(over == 0, "aggregate: ", plan.workers,
+                 " workers cannot be divided into groups of ", group, "; give --workers ",
+                 fewer > 0 ? concat(fewer, " or ") : std::string(), fewer + group);
+}
+
 void check_fine_tuning(Checks& checks, const Plan& plan) {
   const plan::FineTuning& tuning = plan.fine_tuning;
   const auto map = parse_init_map(tuning.init_map);
@@ -223,6 +257,10 @@ void check_fine_tuning(Checks& checks, const Plan& plan) {
 void check_precision(Checks& checks, const Plan& plan) {
   const auto precisions = parse_precision(plan.precision, plan.model.size());
   checks.require(bool(precisions), precisions ? "" : precisions.error().text);
+  const double scale = plan.loss_scale, power = std::exp2(std::round(std::log2(scale)));
+  checks.require(scale == power, "loss_scale: ", scale,
+                 " is not a power of two; give --loss-scale ",
+                 std::min(power, double{limits::kMostLossScale}));
 }
 
 void check_name(Checks& checks, const std::string& name) {
@@ -250,6 +288,7 @@ Status validate(const Plan& plan) {
   check_devices(checks, plan);
   check_consistency(checks, plan);
   check_pipeline(checks, plan);
+  check_aggregate(checks, plan);
   check_data(checks, plan.data);
   check_loss(checks, plan);
   check_model(checks, plan);

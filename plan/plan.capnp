@@ -82,6 +82,9 @@ struct Plan $Cpp.namespace("leeway")
   participation @32 :Float64 = 1 $range(above = 0, most = 1) $flag("--participation")
     $help("share of the workers that train in each round of bsp, drawn anew; the others send "
         "empty pushes");
+  aggregate @33 :Training.Aggregate $flag("--aggregate")
+    $help("under bsp: workers that sum their gradients before one of them pushes")
+    $values("none, host (all workers of a host) or a number of adjacent workers");
   stragglers @14 :List(Faults.Straggler) $limit("kMaxWorkers") $flag("--slow")
     $help("workers that are slowed down")
     $values("3:4x (worker 3 takes four times as long), 3:4x@20%/50 (in 20% of its iterations, in "
@@ -105,8 +108,12 @@ struct Plan $Cpp.namespace("leeway")
         "workers=cuda,worker3=cpu,shards=cuda:0");
   precision @28 :Text = "fp32" $flag("--precision")
     $help("of the products of linear, unembedding and conv2d layers; everything else is fp32")
-    $values("fp32, bf16 (operands rounded to bf16, sums in fp32), tf32 (on GPUs), or one of them "
-        "with other precisions of some layers, such as bf16,0=fp32,3-5=tf32");
+    $values("fp32, bf16 or fp16 (operands rounded to 16 bits, sums in fp32; fp16 is fast only on "
+        "GPUs), tf32 (on GPUs), or one of them with other precisions of some layers, such as "
+        "bf16,0=fp32,3-5=tf32");
+  lossScale @34 :Float64 = 65536 $range(least = 1, most = Range.lossScale) $flag("--loss-scale")
+    $help("factor of losses at the start, if products have operands in fp16: a power of two; halved "
+        "after an overflow, doubled after 2000 iterations without one");
   initFrom @20 :Text $flag("--init")
     $help("safetensors file with the initial weights; empty: drawn from the seed");
   balance @21 :Training.Balance $flag("--balance") $help("samples per iteration of each worker")

@@ -11,12 +11,11 @@ namespace leeway {
 namespace {
 
 constexpr const char* kExample =
-    "give --precision fp32, bf16 or tf32, or one of them with other precisions of some layers, "
-    "such "
-    "as bf16,0=fp32,3-5=tf32";
+    "give --precision fp32, bf16, fp16 or tf32, or one of them with other precisions of some "
+    "layers, such as bf16,0=fp32,3-5=tf32";
 
 std::optional<Precision> precision_named(std::string_view name) {
-  for (const Precision precision : {Precision::fp32, Precision::tf32, Precision::bf16})
+  for (const Precision precision : kPrecisions)
     if (name == name_of(precision)) return precision;
   return std::nullopt;
 }

@@ -246,6 +246,19 @@ struct OuterOptimizer {
   }
 }
 
+struct Aggregate {
+  # The workers of a host group compute one iteration together. Their lead, the first of them,
+  # leases the samples, pulls the weights and pushes the sum of all gradients.
+  union {
+    single @0 :Void $name("NoGroups") $help("each worker pushes its own gradient");
+    host @1 :Void $name("HostGroups")
+      $help("the workers of a host: a process, or a simulated node");
+    workers :group $name("GroupsOf") $help("adjacent workers") {
+      count @2 :UInt32 = 2 $range(Range.workers) $help("workers of a group");
+    }
+  }
+}
+
 enum Balance {
   equal @0 $help("the batch for every worker");
   bySpeed @1 $help("in proportion to the worker's measured speed, with an unchanged total");

@@ -66,13 +66,18 @@ struct World {
   measuredPeak @20 :Float64 $range(Range.notNegative) $help("GFLOP/s that one core reached in registers");
   measuredModel @21 :Text $help("digest of the model, batch and precision");
 
+  workersPerNode @24 :UInt32 = 1 $range(Range.workers)
+    $help("adjacent workers that share a node and its cores, if nodes is each or pairs");
+
   enum FaultsFrom {
     start @0 $help("the actors begin");
     call @1 $help("the program calls the agents; a fault can keep the job from starting");
   }
   enum Nodes {
-    each @0 $help("each worker and each shard has a node; scheduler and monitor share one");
+    each @0 $help("each worker, or workers_per_node of them, and each shard has a node; scheduler "
+        "and monitor share one");
     one @1 $help("all actors share one node, as in one process");
-    pairs @2 $help("each worker shares a node with the shard of its number");
+    pairs @2 $help("each node of a worker, or of workers_per_node, also has the shard of the node's "
+        "number");
   }
 }

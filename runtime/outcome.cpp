@@ -151,15 +151,18 @@ void keep_result(Result& result, const Job& job, RunFolder& folder) {
 
 std::string precision_note(const Job& job) {
   const auto precisions = parse_precision(job.plan.precision, job.plan.model.size());
-  const bool rounds = precisions && std::find(precisions->begin(), precisions->end(),
-                                              Precision::bf16) != precisions->end();
   const auto& devices = job.devices.workers();
   const bool on_cpu = std::any_of(devices.begin(), devices.end(), [](const Device& device) {
     return device.kind != Device::Kind::cuda;
   });
-  if (job.plan.simulated || !rounds || !on_cpu || kernels::multiplies_bf16()) return "";
-  return "precision: this processor has no instructions for bf16, so bf16 is slower than fp32; "
-         "give --precision fp32, unless you want the rounding";
+  if (job.plan.simulated || !precisions || !on_cpu) return "";
+  const auto slow = std::find_if(precisions->begin(), precisions->end(), [](Precision precision) {
+    return is_half(precision) && kernels::operand_type(precision) == DType::f32;
+  });
+  if (slow == precisions->end()) return "";
+  return concat("precision: this processor rounds operands to ", name_of(*slow),
+                " and multiplies them in fp32, so ", name_of(*slow),
+                " is slower than fp32; give --precision fp32, unless you want the rounding");
 }
 
 std::string space_note(const std::string& folder, const Job& job) {

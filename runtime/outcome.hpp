@@ -25,7 +25,8 @@ void keep_result(Result& result, const Job& job, RunFolder& folder);
 /// A warning if the disk of the run folder has no space for the trained weights; otherwise empty.
 std::string space_note(const std::string& folder, const Job& job);
 
-/// A warning if a worker of this process computes in bf16 without instructions for it, or empty.
+/// A warning if a worker of this process rounds operands to 16 bits and multiplies them in fp32,
+/// which is slower than fp32; otherwise empty.
 std::string precision_note(const Job& job);
 
 /// Fails the run if a straggler or fault had no effect.

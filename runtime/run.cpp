@@ -242,20 +242,21 @@ struct PreparedRun {
 };
 
 /// Loads the data and makes the job. The error says what to change.
-Expected<PreparedRun> prepare(const Plan& plan, const RunOptions& options) {
-  if (const auto valid = validate(plan); !valid) return valid.error();
-  if (const auto placed = sim::check_place(plan); !placed) return placed.error();
-  if (sim::has_agents(plan) && !options.resume.empty())
+Expected<PreparedRun> prepare(const Plan& given, const RunOptions& options) {
+  if (const auto valid = validate(given); !valid) return valid.error();
+  if (const auto placed = sim::check_place(given); !placed) return placed.error();
+  if (sim::has_agents(given) && !options.resume.empty())
     return Error{
         "--resume: a simulated cluster begins at the start of a run; leave out --resume, or "
         "give --world agents=0"};
-  if (const auto files = check_sources(plan.stragglers); !files) return files.error();
-  auto data = load_data(plan.data, plan.seed);
+  if (const auto files = check_sources(given.stragglers); !files) return files.error();
+  auto data = load_data(given.data, given.seed);
   if (!data) return data.error();
   PreparedRun run;
-  auto cluster = open_cluster(plan, options);
+  auto cluster = open_cluster(given, options);
   if (!cluster) return cluster.error();
   run.cluster = std::move(*cluster);
+  const Plan& plan = run.cluster ? run.cluster->plan() : given;
   auto checkpoints = RunCheckpoints::open(plan, options);
   if (!checkpoints) return checkpoints.error();
   run.checkpoints = std::move(*checkpoints);
@@ -294,7 +295,9 @@ void print_summary(const Job& job, const Result& result, const std::string& kept
                    duration(result.simulated_in_seconds), ", ",
                    fixed(result.seconds / std::max(result.simulated_in_seconds, 1e-9), 1),
                    " times as fast as real time.\n");
-  if (job.profile) text += "\n" + profile_table(job.profile->rows(), peak_of(job));
+  if (job.profile)
+    text += concat('\n', profile_table(job.profile->rows(), peak_of(job)),
+                   products_text(*job.model, job.devices.workers()));
   if (options.print) return options.print(text);
   std::cout << text << std::flush;
 }

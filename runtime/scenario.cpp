@@ -97,6 +97,11 @@ Scenario& Scenario::split_data(plan::SplitData split) {
   plan_.split_data = split;
   return *this;
 }
+Scenario& Scenario::aggregate(plan::Aggregate groups) {
+  plan_.aggregate = groups;
+  return *this;
+}
+
 Scenario& Scenario::participation(double share) {
   plan_.participation = share;
   return *this;
@@ -190,6 +195,11 @@ Scenario& Scenario::init_from(std::string path) {
   plan_.init_from = std::move(path);
   return *this;
 }
+Scenario& Scenario::loss_scale(double factor) {
+  plan_.loss_scale = factor;
+  return *this;
+}
+
 Scenario& Scenario::precision(std::string precisions) {
   plan_.precision = std::move(precisions);
   return *this;

@@ -76,6 +76,9 @@ class Scenario {
   Scenario& split_data(plan::SplitData split);
   /// The share of the workers that train in each round of bsp, drawn anew for each.
   Scenario& participation(double share);
+  /// Under bsp: workers that sum their gradients before one of them pushes the sum. Examples:
+  /// aggregate(host_groups()), aggregate(groups_of(4)).
+  Scenario& aggregate(plan::Aggregate groups);
   /// Encodings of gradients, and of weights, in messages. Example: compress_push(top_k(0.01)).
   Scenario& compress_push(plan::Codec codec);
   Scenario& compress_pull(plan::Codec codec);
@@ -116,9 +119,11 @@ class Scenario {
   /// Devices of the actors: "cpu", "cuda" or "cuda:1" for all, or a list such as
   /// "workers=cuda,worker3=cpu,shards=cuda:0".
   Scenario& device(std::string devices);
-  /// Of the products of linear, unembedding and conv2d layers: "bf16", "tf32" or "fp32", or one of
-  /// them with other precisions of some layers, such as "bf16,0=fp32".
+  /// Of the products of linear, unembedding and conv2d layers: "bf16", "fp16", "tf32" or "fp32",
+  /// or one of them with other precisions of some layers, such as "bf16,0=fp32".
   Scenario& precision(std::string precisions);
+  /// The factor of losses at the start, if products have operands in fp16: a power of two.
+  Scenario& loss_scale(double factor);
   /// Starts from the weights of a safetensors file.
   Scenario& init_from(std::string path);
   /// How init_from() uses the file. Example: .fine_tuning({.init_map = "net.=", .partial = true,

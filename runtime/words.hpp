@@ -304,6 +304,15 @@ inline plan::LocalSteps radial_directional(plan::LocalSteps steps) {
 
 // ---- split data ----
 
+/// The workers of a process, or of a simulated node, sum their gradients.
+inline plan::Aggregate host_groups() {
+  return plan::HostGroups{};
+}
+/// Groups of adjacent workers do so.
+inline plan::Aggregate groups_of(std::uint32_t workers) {
+  return plan::GroupsOf{workers};
+}
+
 /// Each worker has its own share of the training samples, drawn at random.
 inline plan::SplitData iid() {
   return plan::IidSplit{};

@@ -161,8 +161,14 @@ MachineIndex Simulator::node_for(Address address) {
   if (options_.world.nodes == World::Nodes::one || !has_node) return 0;
   const bool paired =
       options_.world.nodes == World::Nodes::pairs && address.kind != RoleKind::standby;
+  const bool is_worker = address.kind == RoleKind::worker;
+  const std::uint32_t number =
+      is_worker ? address.index / options_.world.workers_per_node : address.index;
   const auto node = static_cast<MachineIndex>(cores_.size());
-  if (paired && !pairs_.try_emplace(address.index, node).second) return pairs_.at(address.index);
+  if (paired || is_worker) {
+    const auto [shared, is_new] = shared_nodes_.try_emplace(number, node);
+    if (!is_new) return shared->second;
+  }
   network_.add_node();
   cores_.emplace_back(options_.world.cores);
   clocks_.emplace_back();

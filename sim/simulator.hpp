@@ -247,10 +247,10 @@ class Simulator final : public ActorHost {
   Trace& trace_;  // own, or shared
   HostObservers observers_;
   std::vector<Actor> actors_;
-  AddressMap index_;                             // into actors_
-  AddressMap machines_;                          // the same, by the addresses of add()
-  std::map<std::uint32_t, MachineIndex> pairs_;  // nodes, by the index of worker and shard
-  std::vector<Cores> cores_;                     // by node
+  AddressMap index_;                                    // into actors_
+  AddressMap machines_;                                 // the same, by the addresses of add()
+  std::map<std::uint32_t, MachineIndex> shared_nodes_;  // of workers, and with pairs of shards
+  std::vector<Cores> cores_;                            // by node
   struct Clocks {
     std::uint32_t stops = 0;
     Instant stopped_at;  // its time while it is stopped

@@ -107,6 +107,7 @@ const std::map<std::string, Key>& keys() {
         "each (one node per worker and shard), pairs (a worker and a shard per node) or one (a "
         "single node)"}},
       {"cores", {count(&World::cores, 1, 4096), "1 to 4096"}},
+      {"workers_per_node", {count(&World::workers_per_node, 1, 1024), "1 to 1024"}},
       {"agents", {count(&World::agents, 0, 64), "0 to 64"}},
       {"at_least", {count(&World::at_least, 0, 64), "0 (all agents) to 64"}},
       {"faults_from",
@@ -161,6 +162,7 @@ World::Nodes nodes_of(plan::World::Nodes nodes) {
 
 World::World(const plan::World& world)
     : nodes(nodes_of(world.nodes)),
+      workers_per_node(world.workers_per_node),
       cores(world.cores),
       flops_per_second(world.speed * 1e9),
       bytes_per_second(world.memory * 1e9),

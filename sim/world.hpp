@@ -18,12 +18,13 @@ struct World {
 
   /// Which actors share a node. Scheduler and monitor are always together on node 0.
   enum class Nodes : std::uint8_t {
-    one_each,  // every worker and every shard has its own node
+    one_each,  // every worker, or workers_per_node of them, and every shard has its own node
     one,       // all actors share one node, like the local host
-    pairs,     // each worker shares a node with the shard of its number
+    pairs,     // each node of workers has the shard of its number
   };
   Nodes nodes = Nodes::one_each;
-  std::uint32_t cores = 1;  // per node
+  std::uint32_t workers_per_node = 1;  // adjacent ones, unless all actors share one node
+  std::uint32_t cores = 1;             // per node
 
   double flops_per_second = 50e9;  // of one core
   double bytes_per_second = 20e9;  // of one core, to and from memory

@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "core/text_reader.hpp"
+#include "plan/groups.hpp"
 
 namespace leeway {
 namespace {
@@ -35,6 +36,16 @@ std::vector<NodeIndex> in_rows(std::uint32_t count, const std::vector<NodeIndex>
   std::vector<NodeIndex> of_each;
   for (std::uint32_t node = 0; node < all; ++node)
     of_each.insert(of_each.end(), count / all + (node < count % all ? 1 : 0), nodes[node]);
+  return of_each;
+}
+
+/// The same with groups of adjacent actors, each on one node.
+std::vector<NodeIndex> in_groups(std::uint32_t count, std::uint32_t group,
+                                 const std::vector<NodeIndex>& nodes) {
+  std::vector<NodeIndex> of_each;
+  for (const NodeIndex node : in_rows((count + group - 1) / group, nodes))
+    of_each.insert(of_each.end(), group, node);
+  of_each.resize(count);
   return of_each;
 }
 
@@ -134,6 +145,28 @@ std::string Placement::actors_text(NodeIndex node) const {
   return actors.empty() ? "no actor yet" : join(actors, ", ");
 }
 
+Expected<Plan> with_host_groups(Plan plan, const Placement& placement) {
+  if (std::holds_alternative<plan::NoGroups>(plan.aggregate)) return plan;
+  const auto& nodes = placement.workers;
+  if (std::holds_alternative<plan::HostGroups>(plan.aggregate)) {
+    const auto other =
+        std::ranges::find_if(nodes, [&](NodeIndex node) { return node != nodes.front(); });
+    plan.aggregate = plan::GroupsOf{static_cast<std::uint32_t>(other - nodes.begin())};
+  }
+  const std::uint32_t group = workers_per_group(plan);
+  const char* const remedy =
+      "give --workers a multiple of the nodes, or place as many adjacent workers on each node";
+  if (plan.workers % group != 0)
+    return Error{concat("--aggregate host: ", plan.workers,
+                        " workers cannot be divided into groups of ", group,
+                        ", the workers of the first node; ", remedy)};
+  for (std::uint32_t worker = 0; worker < plan.workers; ++worker)
+    if (const std::uint32_t lead = worker - worker % group; nodes[worker] != nodes[lead])
+      return Error{concat("--aggregate: workers ", lead, " to ", lead + group - 1,
+                          " are a group, and worker ", worker, " is on another node; ", remedy)};
+  return plan;
+}
+
 std::vector<std::string> hosts_of(const std::vector<std::string>& names) {
   std::vector<std::string> hosts;
   for (const auto& name : names) hosts.push_back(name.substr(0, name.rfind(':')));
@@ -161,7 +194,11 @@ Expected<Placement> place_actors(std::uint32_t agents, const Plan& plan, const s
   for (std::uint32_t agent = 1; agent <= agents; ++agent) everywhere.emplace_back(agent);
   if (everywhere.empty()) everywhere.push_back(kProgramNode);
   const auto workers_on = [&](const std::vector<NodeIndex>& nodes) {
-    return plan.pipeline.stages > 1 ? in_rows(plan.workers, nodes) : spread(plan.workers, nodes);
+    if (std::holds_alternative<plan::GroupsOf>(plan.aggregate))
+      return in_groups(plan.workers, workers_per_group(plan), nodes);
+    const bool in_order =
+        plan.pipeline.stages > 1 || std::holds_alternative<plan::HostGroups>(plan.aggregate);
+    return in_order ? in_rows(plan.workers, nodes) : spread(plan.workers, nodes);
   };
   Placement placement{agents + 1, spread(plan.shards, everywhere), workers_on(everywhere), {}};
   if (plan.replicas > 1) placement.standbys.assign(plan.shards, kNowhere);

@@ -45,11 +45,15 @@ struct Placement {
 /// A standby is on another node than its shard, if there is one, and on another host, if `hosts`
 /// (of all nodes; empty: unknown) has one.
 ///
-/// Stages of pipelines are spread in rows instead: each node has equally many (or one more), and
-/// neighbours are together. This needs the fewest links between nodes, and the loss of a node ends
-/// the fewest pipelines.
+/// Workers of pipelines and of host groups are spread in rows instead: each node has equally many
+/// (or one more), and neighbours are together. This needs the fewest links between nodes, and the
+/// loss of a node ends the fewest members.
 Expected<Placement> place_actors(std::uint32_t agents, const Plan& plan, const std::string& place,
                                  const std::vector<std::string>& hosts = {});
+
+/// The plan with the number of workers of its host groups, if it has `--aggregate host`: those of a
+/// node. The workers of each group must be adjacent, and on one node.
+Expected<Plan> with_host_groups(Plan plan, const Placement& placement);
 
 /// The hosts of names such as "10.0.0.7:4242", to tell whether two nodes share one.
 std::vector<std::string> hosts_of(const std::vector<std::string>& names);

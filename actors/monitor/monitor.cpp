@@ -12,8 +12,9 @@ namespace {
 constexpr Duration kProgressInterval = milliseconds(200);
 constexpr std::uint64_t kFinalState = 0;
 
-std::vector<WaitTotals> total_waits(const std::vector<msg::ShardReport>& shards) {
-  std::map<std::pair<WorkerId, WorkerId>, WaitTotals> by_pair;
+/// `by_pair`: the waits of workers for others of their host groups.
+std::vector<WaitTotals> total_waits(const std::vector<msg::ShardReport>& shards,
+                                    std::map<std::pair<WorkerId, WorkerId>, WaitTotals> by_pair) {
   for (const auto& shard : shards) {
     for (const auto& wait : shard.waits) {
       auto& total = by_pair[{wait.worker, wait.for_worker}];
@@ -112,6 +113,13 @@ void Monitor::on_envelope(Address from, Envelope& envelope, Outbox& out) {
 
 void Monitor::handle(WorkerId worker, const msg::WorkerReport& report) {
   add_work(workers_[worker.value()], report);
+  for (const msg::Wait& wait : report.group_waits) {
+    auto& total = group_waits_[{worker, wait.for_worker}];
+    total.worker = worker;
+    total.for_worker = wait.for_worker;
+    total.time += wait.time;
+    total.count += wait.count;
+  }
   loss_sum_ += report.loss_sum;
   loss_samples_ += report.samples;
   correct_ += report.correct;
@@ -140,11 +148,9 @@ Progress Monitor::take_progress(Outbox& out) {
     progress.iterations = job_->resumed->manifest.scheduler.supply.iterations;
     progress.samples = checkpoint::samples_trained(job_->resumed->manifest);
   }
-  // All stages of a pipeline report the same iteration: the one with the losses counts.
-  const std::uint32_t stages = job_->stages->count();
-  for (std::size_t i = job_->stages->loss_stage(); i < workers_.size(); i += stages) {
-    progress.iterations += workers_[i].iterations;
-    progress.samples += workers_[i].samples;
+  for (std::uint32_t i = 0; i < workers_.size(); ++i) {
+    if (job_->stages->counts_iterations(WorkerId(i))) progress.iterations += workers_[i].iterations;
+    if (job_->stages->counts_samples(WorkerId(i))) progress.samples += workers_[i].samples;
   }
   progress.stage_bytes = stage_bytes_;
   progress.plain_stage_bytes = plain_stage_bytes_;
@@ -158,6 +164,10 @@ Progress Monitor::take_progress(Outbox& out) {
     progress.pull_bytes += shard.pull_bytes;
     progress.plain_pull_bytes += shard.plain_pull_bytes;
     progress.kept_bytes += shard.kept_bytes;
+    if (shard.loss_scale > 0 &&
+        (progress.loss_scale == 0 || shard.loss_scale < progress.loss_scale))
+      progress.loss_scale = shard.loss_scale;
+    progress.skipped_updates = std::max(progress.skipped_updates, shard.skipped_updates);
     progress.malformed += shard.malformed;
     progress.refused += shard.refused;
   }
@@ -272,7 +282,7 @@ void Monitor::end_if_complete(Outbox& out) {
   totals.last.now = ended_at_;  // without the time of the last evaluation
   totals.end = *end_;
   totals.workers = workers_;
-  totals.waits = total_waits(shards_);
+  totals.waits = total_waits(shards_, group_waits_);
   totals.version_lags.assign(limits::kLagBins, 0);
   for (const auto& shard : shards_)
     for (std::size_t lag = 0; lag < shard.lags.size(); ++lag)

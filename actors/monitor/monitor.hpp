@@ -95,6 +95,8 @@ class Monitor final : public ProtocolRole {
   std::string lost_;  // the first loss after which no final state can come; empty: none
   bool ended_ = false;
 
+  std::map<std::pair<WorkerId, WorkerId>, WaitTotals> group_waits_;  // within host groups
+
   // Since the last progress.
   double loss_sum_ = 0;
   std::uint64_t loss_samples_ = 0;

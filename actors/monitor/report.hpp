@@ -69,7 +69,9 @@ struct Progress {
   std::uint64_t push_bytes = 0, plain_push_bytes = 0;
   std::uint64_t pull_bytes = 0, plain_pull_bytes = 0;
   std::uint64_t stage_bytes = 0, plain_stage_bytes = 0;
-  std::uint64_t kept_bytes = 0;  // the most old weights that shards kept for a delay policy
+  std::uint64_t kept_bytes = 0;       // the most old weights that shards kept for a delay policy
+  double loss_scale = 0;              // under fp16, the smallest of the shards'; 0: none
+  std::uint64_t skipped_updates = 0;  // after an overflow
   std::uint64_t malformed = 0;
   std::uint64_t refused = 0;
 };

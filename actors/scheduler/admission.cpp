@@ -142,8 +142,10 @@ void Admission::start_ready(Outbox& out) {
 void Admission::send_again(WorkerId worker, Outbox& out) const {
   const auto& member = roster_.member_of(worker);
   const auto& stage = roster_.stage_of(worker);
-  // A stage in the middle of a pipeline may never send anything that could be refused.
-  if (member.is_out() && !stage.joined && stages_->piped()) mailer_.refuse_evicted(worker, out);
+  // A stage in the middle of a pipeline may never send anything that could be refused, and a worker
+  // of a group sends only gradients to its lead.
+  if (member.is_out() && !stage.joined && stages_->has_several())
+    mailer_.refuse_evicted(worker, out);
   if (member.state == State::running && !stage.heard && !planted(Mutant::start_not_sent_again))
     start(worker, out);
 }

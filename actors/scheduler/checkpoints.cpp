@@ -160,6 +160,11 @@ void Checkpoints::stored(ShardId shard, msg::Stored& answer, Outbox& out) {
            roster_.member_of(worker).state != Member::State::gone;
   });
   auto& manifest = current.manifest;
+  if (answer.loss_scale > 0 &&
+      (manifest.loss_scale == 0 || answer.loss_scale < manifest.loss_scale)) {
+    manifest.loss_scale = answer.loss_scale;
+    manifest.loss_scale_since = answer.loss_scale_since;
+  }
   manifest.files.insert(manifest.files.end(), answer.files.begin(), answer.files.end());
   for (const auto& progress : answer.blocks) {
     if (progress.block.value() >= job_->layout->blocks().size()) continue;

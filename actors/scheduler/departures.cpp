@@ -52,8 +52,8 @@ Departures::AfterStopped Departures::stopped(WorkerId worker, Session session,
   auto& member = roster_.at(lead);
   const bool leaving = member.leaving();
   if (!run_.is_over() && !leaving) return AfterStopped::waits;
-  // The Start was lost with a connection, and the Stop was not. Other stages may have begun.
-  if (stages_->piped() && member.state == State::running && session < member.session)
+  // The Start was lost with a connection, and the Stop was not. Other workers may have begun.
+  if (stages_->has_several() && member.state == State::running && session < member.session)
     return AfterStopped::start_lost;
   auto& stage = roster_.stage_of(worker);
   stage.stopped = true;

@@ -1,5 +1,6 @@
 #pragma once
-// Member: the scheduler's state of one pipeline. With one stage, a pipeline is a worker.
+// Member: the scheduler's state of one pipeline, host group or single worker. Its workers are
+// called stages here, also those of a group.
 //
 // The states of a member, one transition per line:
 //

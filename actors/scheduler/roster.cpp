@@ -71,11 +71,12 @@ std::string Roster::describe() const {
   std::string text;
   for (const auto& [lead, member] : members_) {
     text += concat(", worker ", lead, ' ', kStates[static_cast<std::size_t>(member.state)]);
-    if (!stages_->piped()) continue;
+    if (!stages_->has_several()) continue;
     for (const WorkerId worker : workers_of(lead)) {
       const auto& stage = stage_of(worker);
       const bool waits = stage.joined && !member.has_started();
-      text += concat(worker == lead ? " (stages" : "", worker == lead ? " " : ", ",
+      text += concat(worker == lead ? (stages_->piped() ? " (stages" : " (workers") : "",
+                     worker == lead ? " " : ", ",
                      stage.ended     ? "ended"
                      : stage.stopped ? "stopped"
                      : stage.idle    ? "idle"

@@ -1,8 +1,9 @@
 #pragma once
 // Roster: the members of a run by their state, and the number of the membership's present view.
 //
-// Each pipeline is a member, named by its lead, the worker that is its first stage. In the whole
-// scheduler, `lead` names a member and `worker` any stage.
+// Each pipeline, host group or single worker is a member, named by its lead, the first of its
+// workers. In the whole scheduler, `lead` names a member and `worker` any stage: a worker of a
+// group counts as one.
 #include <array>
 #include <initializer_list>
 #include <map>

@@ -127,9 +127,9 @@ void RunControl::fail_if_alone(WorkerId last, Outbox& out) {
     return stop(msg::RunEnded::Reason::target_reached, "all workers have left", out);
   const std::string& reason = member.end_reason;
   stop(msg::RunEnded::Reason::failed,
-       stages_->piped()
-           ? concat("no worker is left to make a pipeline of; the last to end was that of worker ",
-                    last, ": ", reason)
+       stages_->has_several()
+           ? concat("no worker is left to make a ", stages_->piped() ? "pipeline" : "host group",
+                    " of; the last to end was that of worker ", last, ": ", reason)
            : concat("no worker is left; the last to end was worker ", last, ": ", reason),
        out);
 }

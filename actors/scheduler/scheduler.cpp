@@ -195,6 +195,7 @@ void Scheduler::on_shard(Address from, Envelope& envelope, Outbox& out) {
 }
 
 void Scheduler::count_lost_residual(WorkerId worker) {
+  if (job_->stages->share_of(worker).shards.empty()) return;  // it pushes nothing
   auto& stage = roster_.stage_of(worker);
   const auto& member = roster_.member_of(worker);
   const bool has_trained = member.has_started() || (member.is_out() && member.took_part);
@@ -264,10 +265,11 @@ void Scheduler::stopped(WorkerId worker, Session session, const msg::Stopped& se
 
 void Scheduler::lease(WorkerId lead, const msg::WantLease& want, Outbox& out) {
   if (const std::uint32_t stage = job_->stages->stage_of(lead); stage > 0)
-    return refuse_malformed(address_of(lead), want.next,
-                            concat("want lease: worker ", lead, " is stage ", stage,
-                                   " of its pipeline, and the first stage asks for all"),
-                            out);
+    return refuse_malformed(
+        address_of(lead), want.next,
+        concat("want lease: worker ", lead, " is not the first of its ",
+               job_->stages->piped() ? "pipeline" : "host group", ", which asks for all"),
+        out);
   if (roster_.at(lead).state != State::running) return;
   // It has leases for all iterations before that, or was started there.
   if (want.next > leases_.farthest(roster_.at(lead)))

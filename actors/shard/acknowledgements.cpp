@@ -46,14 +46,15 @@ void Acknowledgements::restore(const std::vector<msg::ExpectedPush>& pushes) {
     expected_[{push.worker, push.session}].emplace_back(push.iteration, push.bucket);
 }
 
-void Acknowledgements::applied(const Contribution& push, Outbox& out) {
+void Acknowledgements::applied(const Contribution& push, Outbox& out, bool skipped) {
   forget(push);
   out.emit(event::BucketApplied{.worker = push.worker,
                                 .session = push.session,
                                 .iteration = push.iteration,
                                 .bucket = push.bucket,
-                                .samples = push.samples});
-  acknowledge(push, false, false, out);
+                                .samples = push.samples,
+                                .skipped = skipped && push.samples > 0});
+  acknowledge(push, false, skipped && !push.is_empty(), out);
 }
 
 void Acknowledgements::acknowledge(const Contribution& push, bool repeat, bool dropped,

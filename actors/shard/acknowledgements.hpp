@@ -23,7 +23,7 @@ class Acknowledgements {
   bool is_expected(const Contribution& push) const;
   void forget(const Contribution& push);
   /// Reports the push as applied and acknowledges it.
-  void applied(const Contribution& push, Outbox& out);
+  void applied(const Contribution& push, Outbox& out, bool skipped = false);
   /// Acknowledges a push that was applied before.
   void repeated(const Contribution& push, Outbox& out) { acknowledge(push, true, false, out); }
   /// Acknowledges a push that is never applied.

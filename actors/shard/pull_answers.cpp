@@ -8,11 +8,11 @@
 
 namespace leeway {
 
-void PullAnswers::begin(WorkerId worker, const msg::Pull& pull,
+void PullAnswers::begin(WorkerId worker, const msg::Pull& pull, float loss_scale,
                         std::span<const std::uint32_t> shard_buckets, Outbox& out) {
   auto answer = std::make_shared<Answer>(Answer{worker,
                                                 clocks_.find(worker)->session,
-                                                {pull.iteration, {}, pull.number},
+                                                {pull.iteration, {}, pull.number, loss_scale},
                                                 shard_buckets.size()});
   for (const std::uint32_t bucket : shard_buckets) {
     const auto take = [this, answer, worker](const std::vector<BlockState>& states) {

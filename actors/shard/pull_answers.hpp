@@ -23,8 +23,9 @@ class PullAnswers {
       : job_(std::move(job)), buckets_(buckets), clocks_(clocks), report_(report) {}
 
   /// Captures the buckets for a worker that is admitted, and sends the answer if it is complete.
-  void begin(WorkerId worker, const msg::Pull& pull, std::span<const std::uint32_t> shard_buckets,
-             Outbox& out);
+  /// `loss_scale`: of the iteration; 0: none.
+  void begin(WorkerId worker, const msg::Pull& pull, float loss_scale,
+             std::span<const std::uint32_t> shard_buckets, Outbox& out);
   /// Sends the complete answers, except to evicted sessions.
   void send_complete(Outbox& out);
   bool is_idle() const { return complete_.empty(); }

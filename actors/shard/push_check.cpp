@@ -39,6 +39,9 @@ Status validate_push(const msg::Push& push, const StageShare::AtShard& share, co
     if (push.samples == 0) return {};
     return Error{concat("an empty push has ", push.samples, " samples; send 0")};
   }
+  if ((push.loss_scale > 0) != job.scales_losses)
+    return Error{concat("the loss scale is ", push.loss_scale, ", and losses have ",
+                        job.scales_losses ? "one" : "none", " in this run")};
   const bool only_assigns = push.samples == 0 && push.weight == 0 && !push.assigned.empty();
   if (!only_assigns && (push.samples == 0 || push.weight <= 0))
     return Error{"a gradient needs samples and a weight above 0"};
@@ -49,6 +52,11 @@ Status validate_push(const msg::Push& push, const StageShare::AtShard& share, co
   if (!only_assigns && (push.weight > 1 || push.samples / push.weight > kMostSamples))
     return Error{concat("weight ", push.weight, " is not the share of ", push.samples,
                         " samples in a round")};
+  if (push.kind == msg::Push::Kind::overflow) {
+    if (!job.scales_losses) return Error{"no loss is scaled, so no gradient overflows in this run"};
+    if (push.blocks.empty() && push.assigned.empty()) return {};
+    return Error{"a push of an overflow has no blocks"};
+  }
   const auto& blocks = share.buckets[push.bucket].blocks;
   if (push.blocks.size() != blocks.size())
     return Error{concat("bucket ", push.bucket, " has ", blocks.size(), " blocks, not ",

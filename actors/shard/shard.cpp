@@ -21,6 +21,18 @@ std::unique_ptr<RoundNorms> make_norms(const Job& job, ShardId id) {
   return std::make_unique<RoundNorms>(id, job.plan.shards, job.shard_settings.clip_norm);
 }
 
+std::unique_ptr<LossScale> make_loss_scale(const Job& job) {
+  if (!job.scales_losses) return nullptr;
+  const bool by_rounds = job.consistency->by_rounds();
+  LossScale::State first{by_rounds ? job.first_iteration() : Iteration(),
+                         static_cast<float>(job.plan.loss_scale), 0};
+  if (job.resumed && job.resumed->manifest.loss_scale > 0) {
+    first.scale = job.resumed->manifest.loss_scale;
+    if (by_rounds) first.since = std::min(first.since, job.resumed->manifest.loss_scale_since);
+  }
+  return std::make_unique<LossScale>(by_rounds, first);
+}
+
 std::unique_ptr<OpenPulls> make_open_pulls(const Job& job, ShardId id) {
   const auto limit = job.delay_policy ? job.delay_policy->lag_limit() : std::nullopt;
   return limit && id == ShardId(0) ? std::make_unique<OpenPulls>(*limit) : nullptr;
@@ -38,8 +50,9 @@ Shard::Shard(std::shared_ptr<const Job> job, ShardId id, FirstState first)
       snapshots_(job_, id_, buckets_, clocks_, scheduler_, monitor_),
       acknowledgements_(clocks_),
       norms_(make_norms(*job_, id_)),
+      loss_scale_(make_loss_scale(*job_)),
       open_pulls_(make_open_pulls(*job_, id_)),
-      updates_(buckets_, snapshots_, acknowledgements_, norms_.get()),
+      updates_(buckets_, snapshots_, acknowledgements_, norms_.get(), loss_scale_.get()),
       apply_(make_apply_policy(*job_->consistency, id_, kApplyTimer, clocks_, tied_, updates_,
                                scheduler_)) {
   report_.lags.assign(limits::kLagBins, 0);
@@ -73,8 +86,7 @@ void Shard::on_link(Address peer, Outbox& out) {
 
 void Shard::on_part(Work& work, int part, Outbox& out) {
   if (part + 1 < work.parts()) return;
-  if (auto* stored = dynamic_cast<StoreWork*>(&work))
-    return scheduler_.send(stored->take_answer(), out);
+  if (auto* stored = dynamic_cast<StoreWork*>(&work)) return send_stored(*stored, out);
   if (const auto* measured = dynamic_cast<const MeasureWork*>(&work)) {
     const UpdateWork& update = measured->update();
     norms_->measured(update.round(), buckets_.measured(work), update.squares(), out);
@@ -87,6 +99,16 @@ void Shard::on_part(Work& work, int part, Outbox& out) {
   buckets_.run(bucket, out);
   answers_.send_complete(out);
   finish_if_drained(out);
+}
+
+void Shard::send_stored(StoreWork& stored, Outbox& out) {
+  msg::Stored answer = stored.take_answer();
+  if (loss_scale_) {
+    const LossScale::State scale = loss_scale_->state_at(stored.iteration());
+    answer.loss_scale = scale.scale;
+    answer.loss_scale_since = scale.since;
+  }
+  scheduler_.send(std::move(answer), out);
 }
 
 void Shard::on_envelope(Address from, Envelope& envelope, Outbox& out) {
@@ -179,7 +201,8 @@ void Shard::answer(const ParkedPull& pull, Outbox& out) {
                                .iteration = pull.pull.iteration,
                                .min_clock = clocks_.min_clock(),
                                .clock = clocks_.find(pull.worker)->clock});
-  answers_.begin(pull.worker, pull.pull, share_of(pull.worker).shard_buckets, out);
+  const float loss_scale = loss_scale_ ? loss_scale_->at(pull.pull.iteration) : 0;
+  answers_.begin(pull.worker, pull.pull, loss_scale, share_of(pull.worker).shard_buckets, out);
 }
 
 void Shard::release_pulls(std::optional<WorkerId> mover, Outbox& out) {
@@ -230,12 +253,15 @@ void Shard::handle(Address from, const Envelope& envelope, msg::Push& push, Outb
                             .owners = static_cast<std::uint32_t>(owners.size()),
                             .blocks = std::move(push.blocks),
                             .assigned = std::move(push.assigned)};
+  contribution.overflowed = push.kind == msg::Push::Kind::overflow;
+  contribution.loss_scale = push.loss_scale;
   if (push.kind == msg::Push::Kind::empty) contribution.blocks.clear();
   switch (clocks_.accept(worker, push.iteration, push.bucket, push.bucket_count)) {
     case ClockTable::Verdict::accepted:
       snapshots_.accepted(contribution);
       acknowledgements_.expect(contribution);
       if (open_pulls_) open_pulls_->pushed({worker, push.iteration});
+      if (loss_scale_) loss_scale_->pushed(push.weight / push.bucket_count);
       if (const auto mover = apply_->take(std::move(contribution), out)) {
         count_progress(push.weight, out);
         clocks_changed(*mover, out);

@@ -19,6 +19,7 @@
 #include "actors/shard/apply_policy.hpp"
 #include "actors/shard/bucket_queues.hpp"
 #include "actors/shard/clock_table.hpp"
+#include "actors/shard/loss_scale.hpp"
 #include "actors/shard/open_pulls.hpp"
 #include "actors/shard/pull_answers.hpp"
 #include "actors/shard/pull_gate.hpp"
@@ -28,6 +29,8 @@
 #include "actors/shard/updates.hpp"
 
 namespace leeway {
+
+class StoreWork;
 
 class Shard final : public ReplicatedRole {
  public:
@@ -85,6 +88,7 @@ class Shard final : public ReplicatedRole {
   bool is_stale(View view, Outbox& out);
   void refuse(Address to, Session session, msg::Refused::Reason reason, Iteration iteration,
               std::string text, Outbox& out);
+  void send_stored(StoreWork& stored, Outbox& out);
   void report(Outbox& out);
 
   std::shared_ptr<const Job> job_;
@@ -99,6 +103,7 @@ class Shard final : public ReplicatedRole {
   Snapshots snapshots_;
   Acknowledgements acknowledgements_;
   std::unique_ptr<RoundNorms> norms_;      // null: no limit
+  std::unique_ptr<LossScale> loss_scale_;  // null: losses have none
   std::unique_ptr<OpenPulls> open_pulls_;  // null: no limit, or not shard 0
   Updates updates_;
   std::unique_ptr<ApplyPolicy> apply_;

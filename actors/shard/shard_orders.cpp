@@ -122,6 +122,10 @@ void Shard::report(Outbox& out) {
   report_.malformed = malformed();
   report_.kept_bytes = std::max(report_.kept_bytes, buckets_.most_kept_bytes());
   report_.waits = gate_.waits().all();
+  if (loss_scale_) {
+    report_.loss_scale = loss_scale_->at(Iteration(clocks_.min_clock().value()));
+    report_.skipped_updates = loss_scale_->skipped();
+  }
   out.send(kMonitor, encode({.body = report_}));
 }
 

@@ -22,6 +22,7 @@ Message Shard::save() const {
   state.expected = acknowledgements_.save();
   if (norms_) state.norms = norms_->save();
   if (open_pulls_) state.open_pulls = open_pulls_->save();
+  if (loss_scale_) state.loss_scale = loss_scale_->save();
   state.scheduler = scheduler_.save();
   state.monitor = monitor_.save();
   state.report = report_;
@@ -48,6 +49,7 @@ Status Shard::restore(const Message& message) {
   acknowledgements_.restore(state->expected);
   if (norms_) norms_->restore(state->norms);
   if (open_pulls_) open_pulls_->restore(state->open_pulls);
+  if (loss_scale_) loss_scale_->restore(state->loss_scale);
   scheduler_.restore(state->scheduler);
   monitor_.restore(state->monitor);
   report_ = state->report;

@@ -163,9 +163,10 @@ void Snapshots::take(Collection collection, bool of_forks, Outbox& out) {
 }
 
 void Snapshots::use(Collection& collection, Outbox& out) {
+  const Iteration iteration = collection.state.iteration;
   if (collection.evaluate) monitor_.send(std::move(collection.state), out);
   if (collection.checkpoint > 0)
-    out.compute(std::make_shared<StoreWork>(job_, shard_, collection.checkpoint,
+    out.compute(std::make_shared<StoreWork>(job_, shard_, collection.checkpoint, iteration,
                                             std::move(collection.residuals),
                                             std::move(collection.blocks)));
 }

@@ -8,8 +8,9 @@
 namespace leeway {
 
 StoreWork::StoreWork(std::shared_ptr<const Job> job, ShardId shard, std::uint64_t checkpoint,
-                     std::vector<WorkerId> residuals, std::vector<BlockState> states)
-    : job_(std::move(job)), shard_(shard), states_(std::move(states)) {
+                     Iteration iteration, std::vector<WorkerId> residuals,
+                     std::vector<BlockState> states)
+    : job_(std::move(job)), shard_(shard), iteration_(iteration), states_(std::move(states)) {
   answer_.checkpoint = checkpoint;
   answer_.residuals = std::move(residuals);
   for (const BlockState& state : states_) {

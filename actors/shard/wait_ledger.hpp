@@ -12,7 +12,7 @@ namespace leeway {
 
 class WaitLedger {
  public:
-  using Wait = msg::ShardReport::Wait;
+  using Wait = msg::Wait;
 
   /// Beyond limits::kMaxWaits pairs, only the longer half is kept.
   void add(WorkerId worker, WorkerId for_worker, Duration time);

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "core/check.hpp"
-#include "core/limits.hpp"
 #include "core/mutant.hpp"
 #include "core/text.hpp"
 #include "policies/balance/balance.hpp"
@@ -41,7 +40,6 @@ void Stage::started(const msg::Start& start, Outbox& out) {
   iteration_since_ = out.now();
   waits_.end(out.now(), report_);
   waits_.begin(out.now());
-  for (auto& [from, envelope] : std::exchange(early_, {})) take(from, envelope, out);
 }
 
 void Stage::forget() {
@@ -104,7 +102,7 @@ bool Stage::take(Address from, Envelope& envelope, Outbox& out) {
                        concat("a ", name_of(envelope.body), " of ", from,
                               ", which is not a neighbour in this pipeline"),
                        out);
-    else if (is_current(from, envelope.session, *message, out))
+    else if (is_current(from, envelope.session, *message, out) && !given_up_)
       handle(from, *message, out);
     return true;
   };
@@ -114,20 +112,6 @@ bool Stage::take(Address from, Envelope& envelope, Outbox& out) {
          take_as(static_cast<msg::OutputGradient*>(nullptr)) ||
          take_as(static_cast<msg::GradientNorm*>(nullptr)) ||
          take_as(static_cast<msg::GivenUp*>(nullptr));
-}
-
-template <class T>
-bool Stage::is_current(Address from, Session session, T& message, Outbox& out) {
-  if (session == session_ || (session < session_ && planted(Mutant::stale_session_taken)))
-    return state_ == State::running && !given_up_;
-  if (session < session_) return false;
-  // The Start is on its way here, and a neighbour can send only a few messages before it arrives.
-  if (early_.size() < limits::kMaxEarlyMessages)
-    early_.emplace_back(from, Envelope{.session = session, .body = std::move(message)});
-  else
-    refuse_malformed(from, message.iteration, "too many messages of a session that does not begin",
-                     out);
-  return false;
 }
 
 std::optional<std::int64_t> Stage::samples_of(Iteration iteration,

@@ -53,10 +53,6 @@ class Stage final : public Participant {
   Clock acknowledged() const override;
   Clock trained() const override;
   bool take(Address from, Envelope& envelope, Outbox& out) override;
-  /// Whether the message is of the present session. Keeps a message of a later session, and ignores
-  /// one of an earlier session.
-  template <class T>
-  bool is_current(Address from, Session session, T& message, Outbox& out);
   void handle(Address from, msg::MiniBatch& mini_batch, Outbox& out);
   void handle(Address from, const msg::NoMore& no_more, Outbox& out);
   void handle(Address from, msg::Activation& activation, Outbox& out);
@@ -113,8 +109,6 @@ class Stage final : public Participant {
 
   std::shared_ptr<ComputeWork> work_;
   Op working_on_;
-
-  std::vector<std::pair<Address, Envelope>> early_;  // of a later session
 
   StageWaits waits_;
   Instant work_since_, iteration_since_;

@@ -44,11 +44,17 @@ std::shared_ptr<MicroBatch> make_micro_batch(const Job& job, const LeasedIterati
   return made;
 }
 
+std::int64_t largest_share(const Job& job) {
+  if (has_local_steps(job.plan)) return job.plan.batch;
+  const std::int64_t workers = job.stages->grouped() ? job.stages->count() : 1;
+  return (std::int64_t{largest_batch(job.plan)} + workers - 1) / workers;
+}
+
 ComputeEngine::ComputeEngine(std::shared_ptr<const Job> job, WorkerId worker)
     : job_(std::move(job)), on_(job_->executor(job_->devices.worker(worker.value()))) {
   const Plan& plan = job_->plan;
   const Stages& stages = *job_->stages;
-  const StageShare& share = stages.share_of(worker);
+  const StageShare& share = stages.computed_by(worker);
   // A worker computes each micro-batch from forward to backward before the next.
   const ChunkOptions options{
       .on = on_,
@@ -58,7 +64,7 @@ ComputeEngine::ComputeEngine(std::shared_ptr<const Job> job, WorkerId worker)
       .split_backward = splits_backward(stages.spec(), static_cast<int>(stages.stage_of(worker))),
       .recompute = share.recompute};
   const std::int64_t samples = stages.piped() ? largest_micro_batch(plan) : micro_batch_size(plan);
-  const std::int64_t most = has_local_steps(plan) ? plan.batch : largest_batch(plan);
+  const std::int64_t most = largest_share(*job_);
   const bool several = micro_batches_of(plan, most) > 1;
   for (const ModelChunk& chunk : share.chunks)
     chunks_.push_back(

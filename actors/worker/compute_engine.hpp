@@ -20,6 +20,7 @@ struct MicroBatch {
   std::vector<std::int64_t> samples;
   std::shared_ptr<DeviceWeights> weights;  // backward reads the same as forward
   Iteration pulled;                        // the pull that brought these weights
+  float loss_scale = 1;                    // see Batch
   Stash* stash = nullptr;
   std::unique_ptr<GatheredBatch> gathered;
   /// The most bytes held during its latest operation: its own, those of its weights, and the
@@ -36,6 +37,9 @@ std::shared_ptr<MicroBatch> make_micro_batch(const Job& job, const LeasedIterati
                                              std::int64_t index, std::int64_t count,
                                              std::shared_ptr<DeviceWeights> weights,
                                              Iteration pulled);
+
+/// The most samples of an iteration that one worker computes at once: in a host group its share.
+std::int64_t largest_share(const Job& job);
 
 /// Its works run one at a time, and keep it alive.
 class ComputeEngine {

@@ -39,7 +39,7 @@ ComputeWork::ComputeWork(std::shared_ptr<const Job> job, WorkerId worker,
   }
   if (!task_.ends) return;
   gradients_.resize(job_->layout->blocks().size());
-  if (last().kind == OpKind::backward && !job_->clips_pushes()) layers_ = completed_layers();
+  if (last().kind == OpKind::backward && !job_->pushes_at_end()) layers_ = completed_layers();
 }
 
 /// Layers of the last operation's chunk that have buckets, from the last to the first.
@@ -85,13 +85,22 @@ Cost ComputeWork::cost(int part) const {
       floats += floats_before(*job_->model, 0, op.micro_batch->size());
   }
   const std::int64_t read = part == 0 ? floats * static_cast<std::int64_t>(sizeof(float)) : 0;
-  std::int64_t apart = push_encoding_bytes(part);
+  std::int64_t apart = push_encoding_bytes(part) + finishing_bytes();
   if (part == 0 && task_.opens) apart += pull_decoding_bytes();
   for (const Operation& op : task_.operations) {
     if (part == 0) apart += stage_codec_bytes(op, Way::decode);
     if (part + 1 == parts()) apart += stage_codec_bytes(op, Way::encode);
   }
   return {.flops = flops / parts(), .bytes = read, .bytes_apart = apart};
+}
+
+std::int64_t ComputeWork::finishing_bytes() const {
+  if (!task_.ends || !job_->pushes_at_end()) return 0;
+  std::int64_t floats = 0;
+  for (const int layer : completed_layers())
+    share().for_each_block(layer, [&](BlockId id) { floats += job_->layout->block(id).floats; });
+  const std::int64_t passes = job_->scales_losses ? 3 : 1;  // read and write, and read for squares
+  return floats * passes * static_cast<std::int64_t>(sizeof(float));
 }
 
 double ComputeWork::share_done(int part) const {
@@ -106,7 +115,7 @@ double ComputeWork::share_done(int part) const {
 std::int64_t ComputeWork::pull_decoding_bytes() const {
   if (!job_->pull_codec) return 0;
   std::int64_t bytes = 0;
-  for (const auto& at : share().at)
+  for (const auto& at : job_->stages->share_of(worker_).at)
     for (const BlockId id : at.blocks) {
       const Block& block = job_->layout->block(id);
       const Codec* const codec = job_->pull_codec_of(block);
@@ -139,7 +148,7 @@ std::int64_t ComputeWork::push_encoding_bytes(int part) const {
   if (!job_->push_codecs) return 0;
   std::int64_t bytes = 0;
   for (const int layer : layers_of(part))
-    share().for_each_block(layer, [&](BlockId id) {
+    job_->stages->share_of(worker_).for_each_block(layer, [&](BlockId id) {
       const Block& block = job_->layout->block(id);
       const Codec* const codec = job_->push_codec_of(block, last().micro_batch->pulled);
       if (codec) bytes += block.floats * codec->pushing_traffic();
@@ -213,6 +222,7 @@ void ComputeWork::forward(Operation& op) {
     timer.end("data", "gather", 0,
               static_cast<double>(2 * floats_before(*job_->model, 0, of.size()) * 4));
   }
+  input.batch.loss_scale = of.loss_scale;
   input.input = std::move(op.input);
   output_ = pass.start_forward(*of.stash, input, of.weights->views(), of.weights->keys());
   note_held(of);
@@ -246,7 +256,7 @@ void ComputeWork::backward(Operation& op, int part, int parts) {
       hand_over_gradients(layer);
       if (task_.releases) release_weights(layer);
     }
-  if (task_.ends && &op == &task_.operations.back() && job_->clips_pushes()) add_squares();
+  if (task_.ends && &op == &task_.operations.back() && job_->pushes_at_end()) finish_gradients();
   if (!is_last_part) return;
   output_ = pass.finish_backward(*of.stash);
   if (purpose == BackwardFor::inputs) return note_held(of);
@@ -289,10 +299,19 @@ void ComputeWork::release_weights(int layer) {
                          [&](BlockId block) { last().micro_batch->weights->release(block); });
 }
 
-void ComputeWork::add_squares() {
-  for (const Block& block : job_->layout->blocks())
-    if (const Blob& gradient = gradients_[block.id.value()]; gradient && block.average == 0)
-      squares_ += engine_->on_->sum_of_squares(gradient.as_floats(), block.floats);
+void ComputeWork::finish_gradients() {
+  Executor& on = *engine_->on_;
+  const float scale = last().micro_batch->loss_scale;
+  for (const Block& block : job_->layout->blocks()) {
+    Blob& gradient = gradients_[block.id.value()];
+    if (!gradient || block.average > 0) continue;  // statistics have no loss
+    float* const values = gradient.mutable_floats();
+    if (scale != 1) {
+      on.accumulate(values, values, 1 / scale, block.floats, kernels::Write::assign);
+      on.end_write(gradient);
+    }
+    squares_ += on.sum_of_squares(values, block.floats);
+  }
 }
 
 Blob ComputeWork::take_gradient(BlockId block) {
@@ -307,7 +326,8 @@ void ComputeWork::note_held(MicroBatch& micro_batch, std::size_t excluded) {
 }
 
 ComputeWork::Task task_of(const Job& job, const LeasedIteration& leased,
-                          std::shared_ptr<DeviceWeights> weights, Iteration pulled) {
+                          std::shared_ptr<DeviceWeights> weights, Iteration pulled,
+                          float loss_scale) {
   const std::int64_t count = micro_batches_of(job.plan, leased.samples());
   ComputeWork::Task task{.operations = {},
                          .samples = leased.samples(),
@@ -318,6 +338,7 @@ ComputeWork::Task task_of(const Job& job, const LeasedIteration& leased,
                          .releases = true};
   for (std::int64_t i = 0; i < count; ++i) {
     const auto micro_batch = make_micro_batch(job, leased, i, count, weights, pulled);
+    micro_batch->loss_scale = loss_scale;
     task.operations.push_back({OpKind::forward, 0, micro_batch, {}});
     task.operations.push_back({OpKind::backward, 0, micro_batch, {}});
   }

@@ -4,7 +4,7 @@
 //
 // If the last operation is the backward that completes an iteration, each part ends with a layer
 // whose gradients are complete; all earlier operations belong to the first part. If the norm of a
-// push is limited, there is one part.
+// push is limited, or losses are scaled, there is one part.
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -53,6 +53,8 @@ class ComputeWork final : public IterationWork {
   std::int64_t push_encoding_bytes(int part) const;
 
   const Task& task() const { return task_; }
+  /// Of its backward operations.
+  std::int64_t samples() const { return loss_samples_; }
   const Operation& last() const { return task_.operations.back(); }
 
   // After its first part:
@@ -71,7 +73,7 @@ class ComputeWork final : public IterationWork {
   Blob take_output() { return std::move(output_); }
 
  private:
-  const StageShare& share() const { return job_->stages->share_of(worker_); }
+  const StageShare& share() const { return job_->stages->computed_by(worker_); }
   const ModelChunk& range_of(const Operation& op) const {
     return share().chunks[static_cast<std::size_t>(op.chunk)];
   }
@@ -94,7 +96,10 @@ class ComputeWork final : public IterationWork {
   void read_loss(const Operation& op);
   void hand_over_gradients(int layer);
   void release_weights(int layer);
-  void add_squares();
+  /// Divides the gradients by the factor of the loss, and sums their squares.
+  void finish_gradients();
+  /// Its memory traffic.
+  std::int64_t finishing_bytes() const;
   /// Records the number of bytes held now, minus `excluded`.
   void note_held(MicroBatch& micro_batch, std::size_t excluded = 0);
 
@@ -113,9 +118,10 @@ class ComputeWork final : public IterationWork {
   double squares_ = 0;
 };
 
-/// The forward and backward of each micro-batch of these samples, for the whole model. `pulled`:
-/// see MicroBatch.
+/// The forward and backward of each micro-batch of these samples, for the whole model. `pulled` and
+/// `loss_scale`: see MicroBatch.
 ComputeWork::Task task_of(const Job& job, const LeasedIteration& leased,
-                          std::shared_ptr<DeviceWeights> weights, Iteration pulled);
+                          std::shared_ptr<DeviceWeights> weights, Iteration pulled,
+                          float loss_scale = 1);
 
 }  // namespace leeway

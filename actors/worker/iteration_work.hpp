@@ -24,8 +24,8 @@ class IterationWork : public Work {
   virtual Blob take_gradient(BlockId block) = 0;
   /// The share of the arithmetic that is done after part `part`.
   virtual double share_done(int part) const { return static_cast<double>(part + 1) / parts(); }
-  /// After the last part, if the job clips pushes: the sum of the squares of the completed
-  /// gradients. Statistics of batch norm have none.
+  /// After the last part, if the job pushes at the end: the sum of the squares of the completed
+  /// gradients; not finite if one of them is not. Statistics of batch norm have none.
   virtual double squares() const { return 0; }
   /// Lets the parts that have not begun do nothing. The role then ignores the work. May be called
   /// while a part runs.

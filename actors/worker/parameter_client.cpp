@@ -67,6 +67,8 @@ Expected<bool> ParameterClient::take_in(Address from, msg::Weights& weights) {
   if (incoming.arrived[from.index]) return false;
   const auto& expected = share().at[from.index].blocks;
   if (weights.blocks.size() != expected.size()) return Error{"weights of another placement"};
+  if ((weights.loss_scale > 0) != job_->scales_losses)
+    return Error{concat("weights with a loss scale of ", weights.loss_scale)};
   std::vector<BlockId> sent;
   for (auto& block : weights.blocks) {
     sent.push_back(block.block);
@@ -83,6 +85,8 @@ Expected<bool> ParameterClient::take_in(Address from, msg::Weights& weights) {
   std::sort(sent.begin(), sent.end());
   if (const auto twice = std::adjacent_find(sent.begin(), sent.end()); twice != sent.end())
     return Error{concat("weights: block ", *twice, " comes twice")};
+  float& scale = incoming.weights.loss_scale;
+  scale = scale > 0 ? std::min(scale, weights.loss_scale) : weights.loss_scale;
   for (auto& block : weights.blocks) {
     incoming.weights.blobs[block.block.value()] = decoded(std::move(block));
     incoming.weights.versions[block.block.value()] =
@@ -121,6 +125,27 @@ void ParameterClient::push(ShardId shard, msg::Push push, Outbox& out) {
                                encode({.session = session_, .body = std::move(push)})};
   unacknowledged_[shard.value()].push_back(waiting);
   out.send(address_of(shard), waiting.message);
+}
+
+void ParameterClient::push_overflow(const PushedIteration& of, Outbox& out) {
+  for (const ShardId shard : share().shards) {
+    const auto& buckets = share().at[shard.value()].buckets;
+    for (const Bucket& bucket : buckets) {
+      if (already_applied(of, shard, bucket.index)) {
+        push_empty(of.iteration, shard, bucket, out);
+        continue;
+      }
+      msg::Push message;
+      message.iteration = of.iteration;
+      message.bucket = bucket.index;
+      message.bucket_count = static_cast<std::uint32_t>(buckets.size());
+      message.kind = msg::Push::Kind::overflow;
+      message.weight = of.weight;
+      message.samples = of.samples;
+      message.loss_scale = of.loss_scale;
+      push(shard, std::move(message), out);
+    }
+  }
 }
 
 void ParameterClient::push_empty(Iteration iteration, Outbox& out) {

@@ -17,6 +17,7 @@ namespace leeway {
 struct PulledWeights {
   std::vector<Blob> blobs;
   std::vector<Version> versions;
+  float loss_scale = 0;  // the smallest of the shards'; 0: losses have none
 };
 
 /// The common fields of an iteration's pushes.
@@ -29,6 +30,7 @@ struct PushedIteration {
   float scale = 1;  // factor of its gradients
   msg::Push::Kind kind = msg::Push::Kind::gradient;
   bool flushes = false;  // the pushes carry the residuals in full
+  float loss_scale = 0;  // of the loss; 0: none
 };
 
 /// By block: numbers of its slices.
@@ -61,6 +63,8 @@ class ParameterClient {
   template <class Gradient>
   void push_layer(const PushedIteration& of, int layer, const std::vector<Version>& versions,
                   Gradient gradient, Outbox& out, const AssignedSlices& assigned = {});
+  /// Pushes that a gradient of the iteration is not finite, instead of the gradients.
+  void push_overflow(const PushedIteration& of, Outbox& out);
   /// Pushes an iteration without samples.
   void push_empty(Iteration iteration, Outbox& out);
   /// Pushes no gradient for the buckets of a layer.
@@ -133,6 +137,7 @@ void ParameterClient::push_layer(const PushedIteration& of, int layer,
         message.weight = applied ? 0 : of.weight;  // then it only assigns
         message.samples = applied ? 0 : of.samples;
         message.scale = encoder_.is_active() ? 1 : of.scale;
+        message.loss_scale = of.loss_scale;
         for (const BlockId id : bucket.blocks) {
           const Version version = versions[id.value()];
           if (message.assigned.empty()) {

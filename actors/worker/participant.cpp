@@ -2,10 +2,11 @@
 
 #include <utility>
 
+#include "actors/group/group_follower.hpp"
+#include "actors/group/group_lead.hpp"
 #include "actors/stage/stage.hpp"
 #include "actors/worker/user_worker.hpp"
 #include "actors/worker/worker.hpp"
-#include "core/mutant.hpp"
 #include "core/text.hpp"
 #include "policies/balance/balance.hpp"
 
@@ -21,6 +22,9 @@ std::unique_ptr<ProtocolRole> make_participant(const std::shared_ptr<const Job>&
                                                std::uint32_t launch) {
   if (job->user_loops) return std::make_unique<UserWorker>(job, id, launch);
   if (job->stages->piped()) return std::make_unique<Stage>(job, id, launch);
+  if (job->stages->grouped() && job->stages->lead_of(id) == id)
+    return std::make_unique<GroupLead>(job, id, launch);
+  if (job->stages->grouped()) return std::make_unique<GroupFollower>(job, id, launch);
   return std::make_unique<Worker>(job, id, launch);
 }
 
@@ -94,6 +98,7 @@ void Participant::handle(Session session, const msg::Start& start, Outbox& out) 
   parameters_.begin(session_);
   leases_.begin(start.iteration);
   started(start, out);
+  for (auto& [from, envelope] : std::exchange(early_, {})) take(from, envelope, out);
   advance(out);
 }
 

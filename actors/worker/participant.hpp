@@ -1,6 +1,6 @@
 #pragma once
-// Participant: the common base of Worker, UserWorker and Stage. It joins and stops, pulls and
-// pushes, and leases samples.
+// Participant: the common base of Worker, UserWorker, Stage, GroupLead and GroupFollower. It joins
+// and stops, pulls and pushes, and leases samples.
 //
 //   joining --Start--> running --no samples, all acknowledged--> idle --Start--> running
 //      ^                  |                                        |
@@ -9,12 +9,16 @@
 #include <memory>
 #include <stdexcept>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "actors/job.hpp"
 #include "actors/protocol_role.hpp"
 #include "actors/worker/compute_engine.hpp"
 #include "actors/worker/lease_queue.hpp"
 #include "actors/worker/parameter_client.hpp"
+#include "core/limits.hpp"
+#include "core/mutant.hpp"
 #include "core/text.hpp"
 
 namespace leeway {
@@ -25,7 +29,8 @@ struct PlannedFault : std::runtime_error {
 };
 
 /// The participant of the job with this id: a UserWorker if the program has its own loops, a Stage
-/// if the model is split, otherwise a Worker. `launch` counts its hosts' starts of it, from 1.
+/// if the model is split, a GroupLead or a GroupFollower if there are host groups, otherwise a
+/// Worker. `launch` counts its hosts' starts of it, from 1.
 std::unique_ptr<ProtocolRole> make_participant(const std::shared_ptr<const Job>& job, WorkerId id,
                                                std::uint32_t launch = 1);
 
@@ -52,6 +57,10 @@ class Participant : public ProtocolRole {
   virtual Clock trained() const { return acknowledged(); }
   /// Handles a message that only some participants accept; false if this one does not.
   virtual bool take(Address /*from*/, Envelope& /*envelope*/, Outbox&) { return false; }
+  /// Whether a message of another worker of this member is of the present session. Keeps a message
+  /// of a later session until that session begins, and ignores one of an earlier session.
+  template <class T>
+  bool is_current(Address from, Session session, T& message, Outbox& out);
 
   /// Requests samples beyond `started`, the next iteration to start, if they are needed soon.
   void lease_beyond(Iteration started, Outbox& out);
@@ -105,7 +114,23 @@ class Participant : public ProtocolRole {
   std::shared_ptr<ComputeEngine> make_engine() const;
 
   Instant reported_at_;
+  std::vector<std::pair<Address, Envelope>> early_;  // of a later session
 };
+
+template <class T>
+bool Participant::is_current(Address from, Session session, T& message, Outbox& out) {
+  if (session == session_ || (session < session_ && planted(Mutant::stale_session_taken)))
+    return state_ == State::running;
+  if (session < session_) return false;
+  // The Start is on its way here, and another worker can send only a few messages before it
+  // arrives.
+  if (early_.size() < limits::kMaxEarlyMessages)
+    early_.emplace_back(from, Envelope{.session = session, .body = std::move(message)});
+  else
+    refuse_malformed(from, message.iteration, "too many messages of a session that does not begin",
+                     out);
+  return false;
+}
 
 template <class Kind>
 void Participant::fail_if_planned(Iteration iteration, std::string_view what) const {

@@ -41,7 +41,7 @@ PushEncoder::PushEncoder(std::shared_ptr<const Job> job, WorkerId id)
     : job_(std::move(job)),
       id_(id),
       correction_(MomentumCorrection::of(job_->plan)),
-      may_be_dropped_(job_->consistency->round_size().drops()) {
+      may_be_dropped_(job_->may_drop_pushes()) {
   if (!is_active()) return;
   const auto blocks = job_->layout->blocks().size();
   residuals_.resize(blocks);
@@ -53,7 +53,6 @@ msg::BlockData PushEncoder::encode(BlockId id, Version version, Iteration iterat
                                    float scale, Outbox& out, bool flushes) {
   flushes = flushes && !planted(Mutant::residual_kept_back);
   const Block& block = job_->layout->block(id);
-  const auto count = static_cast<std::size_t>(block.floats);
   msg::BlockData data{id, version, DType::f32, Shape{block.floats}, std::move(gradient)};
   const Codec* const codec = job_->push_codec_of(block, iteration);
   if (!codec || (flushes && job_->cost_only)) return data;
@@ -62,36 +61,78 @@ msg::BlockData PushEncoder::encode(BlockId id, Version version, Iteration iterat
     data.data = encoded_zeros(id, *codec);
     return data;
   }
-  Blob values = unique_on_host(std::move(data.data));
-  const std::span<float> floats(values.mutable_floats(), count);
-  multiply(floats, scale);
   Pushed before = state_of(id);
+  const kernels::Encoding* const encoding = codec->encoding();
+  data.data =
+      encoding && !flushes && !out.is_checked()
+          ? encode_with_residual(block, *encoding, std::move(data.data), scale)
+          : encode_on_host(block, *codec, iteration, std::move(data.data), scale, out, flushes);
+  keep(id, iteration, std::move(before));
+  return data;
+}
+
+Blob PushEncoder::encode_with_residual(const Block& block, const kernels::Encoding& encoding,
+                                       Blob gradient, float scale) {
+  Executor& on = executor_on(gradient.device());
+  const bool in_place = gradient.unique();
+  const Blob values = on.fetch(gradient), residual = on.fetch(residuals_[block.id.value()]);
+  Blob rest = in_place ? std::move(gradient) : on.floats(block.floats);
+  if (in_place) on.begin_write(rest);
+  Blob encoded = on.allocate(encoding.bytes(static_cast<std::size_t>(block.floats)));
+  on.encode({.count = block.floats,
+             .bytes = encoded.mutable_data(),
+             .rest_out = rest.mutable_floats(),
+             .values = values.as_floats(),
+             .residual = residual.as_floats(),
+             .scale = scale},
+            encoding);
+  zero_padding(on, block, rest.mutable_floats());  // an encoding may change it
+  on.end_read(values);
+  on.end_read(residual);
+  on.end_write(encoded);
+  on.end_write(rest);
+  if (!planted(Mutant::residual_forgotten)) residuals_[block.id.value()] = std::move(rest);
+  return encoded.on_host();
+}
+
+Blob PushEncoder::encode_on_host(const Block& block, const Codec& codec, Iteration iteration,
+                                 Blob gradient, float scale, Outbox& out, bool flushes) {
+  const BlockId id = block.id;
+  Blob values = unique_on_host(std::move(gradient));
+  const std::span<float> floats(values.mutable_floats(), static_cast<std::size_t>(block.floats));
+  multiply(floats, scale);
   if (correction_) add_velocity(id, floats);
   Sums given, encoded;
   if (out.is_checked()) given = sums_of(floats);
-  if (const Blob& residual = residuals_[id.value()])
+  if (const Blob residual = residuals_[id.value()].on_host())
     kernels::accumulate(floats.data(), residual.as_floats(), 1, block.floats, kernels::Write::add);
   if (out.is_checked()) encoded = sums_of(floats);
-  Sums residual;
+  Sums rest;
+  Blob pushed;
   if (flushes) {
-    data.data = std::move(values);
+    pushed = std::move(values);
     residuals_[id.value()].reset();
     if (correction_) velocities_[id.value()].reset();
   } else {
     const std::uint64_t draw = mix64(static_cast<std::uint64_t>(iteration.value()) ^
                                      static_cast<std::uint64_t>(id.value()) << 40);
-    data.data = encode_blob(*codec, values, block.floats,
-                            mix64(job_->plan.seed ^ mix64(id_.value()) ^ draw));
-    subtract_sent(id, *codec, data.data.bytes(), floats);
-    zero_padding(block, floats.data());  // an encoding may change it
-    if (out.is_checked()) residual = sums_of(floats);
+    pushed = encode_blob(codec, values, block.floats,
+                         mix64(job_->plan.seed ^ mix64(id_.value()) ^ draw));
+    subtract_sent(id, codec, pushed.bytes(), floats);
+    zero_padding(block, floats.data());
+    if (out.is_checked()) rest = sums_of(floats);
     if (!planted(Mutant::residual_forgotten)) residuals_[id.value()] = std::move(values);
   }
-  keep(id, iteration, std::move(before));
   if (out.is_checked())
-    out.emit_to_checkers(event::GradientEncoded{id_, iteration, id, given.checked, residual.checked,
+    out.emit_to_checkers(event::GradientEncoded{id_, iteration, id, given.checked, rest.checked,
                                                 given.absolute + encoded.absolute});
-  return data;
+  return pushed;
+}
+
+Executor& PushEncoder::executor_on(Device device) {
+  for (const auto& on : executors_)
+    if (on->device() == device) return *on;
+  return *executors_.emplace_back(job_->executor(device));
 }
 
 msg::BlockData PushEncoder::assign(BlockId id, Version version, Iteration iteration, Blob values,
@@ -102,6 +143,7 @@ msg::BlockData PushEncoder::assign(BlockId id, Version version, Iteration iterat
   msg::BlockData data{id, version, DType::f32, Shape{block.floats}, std::move(values)};
   if (job_->cost_only || !job_->push_codec_of(block, iteration)) return data;
   Blob& residual = residuals_[id.value()];
+  if (residual) residual = residual.on_host();
   const auto sums_of_residual = [&] {
     return residual && out.is_checked() ? sums_of({residual.as_floats(), count}) : Sums();
   };
@@ -165,15 +207,18 @@ void PushEncoder::acknowledged(BlockId block, Iteration iteration, bool dropped)
   }
   // A later push has changed the residual: takes back what this one did to it.
   const std::int64_t count = job_->layout->block(block).floats;
-  Blob restored = residual ? Blob::copy_of(residual.bytes()) : Blob::floats(count);
-  if (!residual) std::fill_n(restored.mutable_floats(), count, 0.0f);
-  const auto add = [&](const Blob& values, float factor) {
-    if (values)
-      kernels::accumulate(restored.mutable_floats(), values.as_floats(), factor, count,
-                          kernels::Write::add);
+  Executor& on = executor_on((residual ? residual : pushed.after).device());
+  Blob restored = residual ? on.floats(count) : on.filled(count, 0);
+  const auto add = [&](const Blob& blob, float factor, kernels::Write write) {
+    if (!blob) return;
+    const Blob values = on.fetch(blob);
+    on.accumulate(restored.mutable_floats(), values.as_floats(), factor, count, write);
+    on.end_read(values);
   };
-  add(pushed.residual, 1);
-  add(pushed.after, -1);
+  add(residual, 1, kernels::Write::assign);
+  add(pushed.residual, 1, kernels::Write::add);
+  add(pushed.after, -1, kernels::Write::add);
+  on.end_write(restored);
   residual = std::move(restored);
 }
 

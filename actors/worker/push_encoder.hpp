@@ -7,6 +7,12 @@
 // outlives sessions, and is lost with the worker. A push before a checkpoint carries it in full, so
 // that the checkpoint lacks nothing.
 // With a momentum correction, it keeps velocities too (policies/codec/momentum_correction.hpp).
+//
+// A dense codec runs on the device of the gradient: one kernel adds the residual, encodes, and
+// writes the next residual. A GPU keeps the residual, and only the encoding is copied to the host.
+// The host handles everything else: top_k and random_k, whose selections need several passes;
+// velocities, which only these codecs have; gradients in full (flushes, assign); and runs with
+// checkers, which need sums over the values.
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -19,6 +25,7 @@
 
 #include "actors/job.hpp"
 #include "actors/outbox.hpp"
+#include "kernels/executor.hpp"
 #include "messages/tensors.hpp"
 #include "policies/codec/momentum_correction.hpp"
 
@@ -56,6 +63,16 @@ class PushEncoder {
   };
   /// The present state, without `after`; empty if no push may be dropped.
   Pushed state_of(BlockId block) const;
+  /// The encoding, in host memory, of scale * gradient + residual, on the gradient's device.
+  /// Replaces the residual.
+  Blob encode_with_residual(const Block& block, const kernels::Encoding& encoding, Blob gradient,
+                            float scale);
+  /// The same on the host, for all codecs and with what checkers need. With `flushes`, the values
+  /// themselves.
+  Blob encode_on_host(const Block& block, const Codec& codec, Iteration iteration, Blob gradient,
+                      float scale, Outbox& out, bool flushes);
+  /// For the work of this encoder: the executors of works serve other threads.
+  Executor& executor_on(Device device);
   /// Keeps the state before a push until the push is acknowledged, if it may be dropped.
   void keep(BlockId block, Iteration iteration, Pushed before);
   /// The encoding of zeros, for runs that compute no gradients.
@@ -75,6 +92,7 @@ class PushEncoder {
 
   std::shared_ptr<const Job> job_;
   WorkerId id_;
+  std::vector<std::shared_ptr<Executor>> executors_;  // of the devices so far
   std::optional<MomentumCorrection> correction_;
   // By block; null: none yet.
   std::vector<Blob> residuals_, velocities_, zeros_;

@@ -75,7 +75,7 @@ const LeasedIteration& WholeWorker::begin_next(Outbox& out) {
   spent_.waited += waited;
   leased_ = repeated_ ? *std::exchange(repeated_, std::nullopt) : leases_.take();
   report_.epoch = leased_.epoch;
-  out.emit(event::StepStarted{id_, iteration, leased_.samples(), waited});
+  out.emit(event::StepStarted{id_, iteration, samples_to_compute(leased_), waited});
   fail_if_planned<plan::Throws>(iteration, "throws");
   next_ = iteration + 1;
   computing_since_ = out.now();
@@ -90,15 +90,17 @@ const LeasedIteration& WholeWorker::begin_next(Outbox& out) {
 }
 
 void WholeWorker::count_iteration(Iteration iteration, std::int64_t samples, Outbox& out) {
+  count_computed(iteration, samples, out);
+  if (samples > 0) spend(samples, waiting_since_);
+  report(false, out);
+}
+
+void WholeWorker::count_computed(Iteration iteration, std::int64_t samples, Outbox& out) {
   waiting_since_ = out.now();  // writing an event takes time
   out.emit(event::StepFinished{id_, iteration, samples});
   report_.compute += waiting_since_ - computing_since_;
   report_.clock = Clock(next_.value());
-  if (samples > 0) {
-    ++report_.iterations;
-    spend(samples, waiting_since_);
-  }
-  report(false, out);
+  if (samples > 0) ++report_.iterations;
 }
 
 void WholeWorker::count_given_up(std::int64_t samples, Outbox& out) {

@@ -21,7 +21,11 @@ class WholeWorker : public Participant {
 
   void started(const msg::Start& start, Outbox& out) override;
   Clock acknowledged() const final;
-  bool take(Address from, Envelope& envelope, Outbox& out) final;
+  bool take(Address from, Envelope& envelope, Outbox& out) override;
+  /// The samples of the iteration that this worker computes.
+  virtual std::int64_t samples_to_compute(const LeasedIteration& leased) const {
+    return leased.samples();
+  }
 
   /// Pulls the weights of the next iteration. Does nothing if this pull is open, or if another
   /// iteration is being computed and the plan has no prefetch.
@@ -31,6 +35,12 @@ class WholeWorker : public Participant {
   const LeasedIteration& begin_next(Outbox& out);
   /// The iteration is over. `samples`: 0 if it had none, or is dropped.
   void count_iteration(Iteration iteration, std::int64_t samples, Outbox& out);
+  /// The worker has computed its samples of the iteration, and waits from now on.
+  void count_computed(Iteration iteration, std::int64_t samples, Outbox& out);
+  /// The factor of the loss of the iteration.
+  float loss_factor() const { return pushed_.loss_scale > 0 ? pushed_.loss_scale : 1; }
+  /// Counts samples of an iteration for the next lease request.
+  void spend(std::int64_t samples, Instant until);
   /// The dropped iteration is given up after this many of its samples. The scheduler hears how long
   /// they took: a worker whose pushes are always dropped has a measured speed, too.
   void count_given_up(std::int64_t samples, Outbox& out);
@@ -39,16 +49,14 @@ class WholeWorker : public Participant {
   PushedIteration pushed_;       // the latest that has begun
   bool has_pushed_any_ = false;  // of its buckets
   bool dropped_ = false;         // its gradients are not pushed: see PushDropped and Outdated
+  Instant waiting_since_;
 
  private:
-  /// Counts an iteration for the next lease request.
-  void spend(std::int64_t samples, Instant until);
   void handle(Address from, const msg::PushDropped& dropped, Outbox& out);
   void handle(Address from, const msg::Outdated& outdated, Outbox& out);
 
   LeasedIteration leased_;                   // of the latest iteration that has begun
   std::optional<LeasedIteration> repeated_;  // of the next iteration, if it begins again
-  Instant waiting_since_;
   Instant computing_since_;
 };
 

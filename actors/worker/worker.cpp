@@ -1,22 +1,13 @@
 #include "actors/worker/worker.hpp"
 
-#include <algorithm>
-#include <atomic>
 #include <cmath>
-#include <limits>
 #include <utility>
 
 #include "actors/worker/compute_work.hpp"
 #include "actors/worker/local_steps_work.hpp"
+#include "actors/worker/warm_up.hpp"
 
 namespace leeway {
-
-namespace {
-
-/// Of the weights of a warm-up: no block reaches it, so no cache takes them for real ones.
-constexpr Version kWarmUpVersion(std::numeric_limits<std::int64_t>::max());
-
-}  // namespace
 
 Worker::Worker(std::shared_ptr<const Job> job, WorkerId id, std::uint32_t launch)
     : WholeWorker(std::move(job), id, launch) {
@@ -24,20 +15,7 @@ Worker::Worker(std::shared_ptr<const Job> job, WorkerId id, std::uint32_t launch
 }
 
 void Worker::warm_up() {
-  static std::atomic<const Job*> warm{nullptr};
-  if (job_->cost_only || job_->profile || warm == job_.get()) return;
-  PulledWeights weights;
-  for (const Block& block : job_->layout->blocks()) {
-    Blob& zeros = weights.blobs.emplace_back(Blob::floats(block.floats));
-    std::fill_n(zeros.mutable_floats(), block.floats, 0.0f);
-    weights.versions.push_back(kWarmUpVersion);
-  }
-  LeasedIteration batch;
-  batch.end = std::min<std::int64_t>(job_->plan.batch, job_->data.train->size());
-  auto bound = std::make_shared<DeviceWeights>(job_, std::move(weights));
-  ComputeWork work(job_, id_, engine_, task_of(*job_, batch, std::move(bound), {}));
-  for (int part = 0; part < work.parts(); ++part) work.run(part);
-  warm = job_.get();
+  warm_up_engine(job_, id_, engine_);
 }
 
 // ---- membership ----
@@ -75,6 +53,7 @@ void Worker::stop_if_done(Outbox& out) {
 void Worker::start_iteration(Outbox& out) {
   PulledWeights pulled = parameters_.take(next_);
   const LeasedIteration& leased = begin_next(out);
+  pushed_.loss_scale = pulled.loss_scale;
   if (leased.samples() == 0) {
     parameters_.push_empty(pushed_.iteration, out);
     return finish_iteration(pushed_.iteration, 0, out);
@@ -92,7 +71,8 @@ std::shared_ptr<IterationWork> Worker::work_of(const LeasedIteration& leased,
                                             leased, std::move(pulled));
   auto weights = std::make_shared<DeviceWeights>(job_, std::move(pulled));
   return std::make_shared<ComputeWork>(
-      job_, id_, engine_, task_of(*job_, leased, std::move(weights), pushed_.iteration));
+      job_, id_, engine_,
+      task_of(*job_, leased, std::move(weights), pushed_.iteration, loss_factor()));
 }
 
 void Worker::on_part(Work& work, int part, Outbox& out) {
@@ -126,6 +106,10 @@ void Worker::on_part(Work& work, int part, Outbox& out) {
 }
 
 void Worker::push_layers(int part, Outbox& out) {
+  if (job_->scales_losses && !std::isfinite(work_->squares())) {
+    has_pushed_any_ = true;
+    return parameters_.push_overflow(pushed_, out);
+  }
   if (job_->clips_pushes()) pushed_.scale = job_->clip_scale_of(work_->squares());
   for (const int layer : work_->layers_of(part)) {
     has_pushed_any_ = true;

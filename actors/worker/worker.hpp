@@ -18,10 +18,7 @@ class Worker final : public WholeWorker {
  public:
   Worker(std::shared_ptr<const Job> job, WorkerId id, std::uint32_t launch = 1);
 
-  /// Computes an iteration with arbitrary weights, unless this process has computed one of the job.
-  /// The first iteration in a process takes much longer than later ones, because kernels are
-  /// compiled and memory is touched for the first time. The other workers would wait for it if this
-  /// worker had joined before. Stages are not warmed up.
+  /// See warm_up.hpp. Stages are not warmed up.
   void warm_up() override;
   void on_part(Work& work, int part, Outbox& out) override;
 

@@ -5,7 +5,7 @@
 
 #include "kernels/convert_formulas.hpp"
 #include "kernels/cuda/families.hpp"
-#include "kernels/cuda/four_bf16.hpp"
+#include "kernels/cuda/four.hpp"
 #include "kernels/cuda/parallel.hpp"
 #include "kernels/scratch.hpp"
 #include "kernels/shape_checks.hpp"
@@ -15,8 +15,8 @@ namespace leeway::kernels::cuda {
 
 namespace {
 
-constexpr std::uint64_t kFormId = 0x63756461;      // (O, K, K, C / G), float
-constexpr std::uint64_t kBf16FormId = 0x63756462;  // the same of Bf16
+/// (O, K, K, C / G): of float, or with the number of a precision added, of its half_type.
+constexpr std::uint64_t kFormId = 0x6375646100;
 constexpr std::int64_t kColumnBytes = std::int64_t{64} << 20;
 /// Up to this number of inputs times outputs, a group is too small for a matrix product.
 constexpr std::int64_t kSmallGroup = 64;
@@ -41,13 +41,13 @@ std::int64_t out_pixels(const Conv2dShape& s) {
 std::int64_t window_floats(const Conv2dShape& s) {
   return s.kernel * s.kernel * group_inputs(s);
 }
-/// Whether products read x, dy and the weights as Bf16.
+/// Whether products read x, dy and the weights as numbers of 16 bits.
 bool rounds(const Conv2dShape& s) {
-  return s.precision == Precision::bf16 && !has_small_groups(s);
+  return is_half(s.precision) && !has_small_groups(s);
 }
 /// Bytes of `count` numbers that a product reads.
 std::size_t operand_bytes(const Conv2dShape& s, std::int64_t count) {
-  return static_cast<std::size_t>(count) * (rounds(s) ? sizeof(Bf16) : sizeof(float));
+  return static_cast<std::size_t>(count) * (rounds(s) ? sizeof(std::uint16_t) : sizeof(float));
 }
 /// Images handled at a time.
 std::int64_t images_at_once(const Conv2dShape& s) {
@@ -88,10 +88,12 @@ __device__ void store(float& to, float from) {
 __device__ void store(float4& to, float4 from) {
   to = from;
 }
-__device__ void store(Bf16& to, float from) {
+template <class Half>
+__device__ void store(Half& to, float from) {
   from_float(to, from);
 }
-__device__ void store(FourBf16& to, float4 from) {
+template <class Half>
+__device__ void store(Four<Half>& to, float4 from) {
   round_four(to, from);
 }
 
@@ -176,13 +178,15 @@ Windows windows_of(On on, std::byte* col, const float* x, std::int64_t images, s
   if (windows_are_pixels(s)) {
     if (!rounds(s)) return {x + group * group_inputs(s), s.channels};
     if (group == 0)
-      convert(on, col, DType::bf16, x, DType::f32, images * out_pixels(s) * s.channels);
+      convert(on, col, half_type(s.precision), x, DType::f32, images * out_pixels(s) * s.channels);
     return {col + operand_bytes(s, group * group_inputs(s)), s.channels};
   }
-  if (rounds(s))
-    fill_columns<FourBf16, Bf16>(on, col, x, images, group, s);
-  else
+  if (!rounds(s))
     fill_columns<float4, float>(on, col, x, images, group, s);
+  else if (s.precision == Precision::fp16)
+    fill_columns<Four<F16>, F16>(on, col, x, images, group, s);
+  else
+    fill_columns<Four<Bf16>, Bf16>(on, col, x, images, group, s);
   return {col, window_floats(s)};
 }
 
@@ -257,16 +261,19 @@ void pack(On on, T* packed, ConstSlices weight, const Conv2dShape& s) {
 
 PackForm conv2d_form(const Conv2dShape& shape) {
   check(shape);
-  return {rounds(shape) ? kBf16FormId : kFormId, operand_bytes(shape, shape.weight_count())};
+  const auto rounding = rounds(shape) ? static_cast<std::uint64_t>(shape.precision) : 0;
+  return {kFormId + rounding, operand_bytes(shape, shape.weight_count())};
 }
 
 void conv2d_pack(On on, std::byte* packed, ConstSlices weight, const Conv2dShape& s) {
   check(s);
   check_rows(weight, s.outputs);
-  if (rounds(s))
-    pack(on, reinterpret_cast<Bf16*>(packed), weight, s);
-  else
+  if (!rounds(s))
     pack(on, reinterpret_cast<float*>(packed), weight, s);
+  else if (s.precision == Precision::fp16)
+    pack(on, reinterpret_cast<F16*>(packed), weight, s);
+  else
+    pack(on, reinterpret_cast<Bf16*>(packed), weight, s);
 }
 
 std::size_t conv2d_scratch_bytes(const Conv2dShape& s) {
@@ -323,7 +330,8 @@ void conv2d_backward(On on, float* dx, Slices dweight, float* dbias, const float
   std::byte* const col = rounded_dy + dy_bytes(s);
   const auto* dy_operand = reinterpret_cast<const std::byte*>(dy);
   if (rounds(s)) {
-    convert(on, rounded_dy, DType::bf16, dy, DType::f32, s.batch * out_pixels(s) * s.outputs);
+    convert(on, rounded_dy, half_type(s.precision), dy, DType::f32,
+            s.batch * out_pixels(s) * s.outputs);
     dy_operand = rounded_dy;
   }
   const std::int64_t at_once = images_at_once(s), image_floats = s.height * s.width * s.channels;

@@ -1,7 +1,7 @@
 #include "core/check.hpp"
 #include "kernels/convert_formulas.hpp"
 #include "kernels/cuda/families.hpp"
-#include "kernels/cuda/four_bf16.hpp"
+#include "kernels/cuda/four.hpp"
 #include "kernels/cuda/parallel.hpp"
 
 namespace leeway::kernels::cuda {
@@ -15,16 +15,17 @@ struct Convert {
   __device__ void operator()(std::int64_t i) const { from_float(to[i], to_float(from[i])); }
 };
 
-/// The conversion of every product in bf16.
-void round_floats(On on, Bf16* to, const float* from, std::int64_t count) {
+/// The conversion of every product in bf16 or fp16.
+template <class Half>
+void round_floats(On on, Half* to, const float* from, std::int64_t count) {
   std::int64_t done = 0;
-  if (aligned16(from) && reinterpret_cast<std::uintptr_t>(to) % alignof(FourBf16) == 0) {
-    auto* const out = reinterpret_cast<FourBf16*>(to);
+  if (aligned16(from) && reinterpret_cast<std::uintptr_t>(to) % alignof(Four<Half>) == 0) {
+    auto* const out = reinterpret_cast<Four<Half>*>(to);
     const auto* const in = reinterpret_cast<const float4*>(from);
     for_each(on, count / 4, [=] __device__(std::int64_t i) { round_four(out[i], in[i]); });
     done = count / 4 * 4;
   }
-  for_each(on, count - done, Convert<Bf16, float>{to + done, from + done});
+  for_each(on, count - done, Convert<Half, float>{to + done, from + done});
 }
 
 /// Calls f(T()) with the C++ type T of `type`.
@@ -57,6 +58,8 @@ void convert(On on, void* to, DType to_type, const void* from, DType from_type,
   }
   if (to_type == DType::bf16 && from_type == DType::f32)
     return round_floats(on, static_cast<Bf16*>(to), static_cast<const float*>(from), count);
+  if (to_type == DType::f16 && from_type == DType::f32)
+    return round_floats(on, static_cast<F16*>(to), static_cast<const float*>(from), count);
   with_number(to_type, [&](auto out) {
     with_number(from_type, [&](auto in) {
       using To = decltype(out);

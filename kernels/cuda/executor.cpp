@@ -117,23 +117,23 @@ class CudaExecutor final : public Executor {
                        ConstSlices weight, const LinearShape& shape) override {
     cuda::linear_backward(on_with_blas(), dx, dweight, dbias, dy, x, weight, shape);
   }
-  PackForm linear_bf16_form(const LinearShape& shape) override {
-    return cuda::linear_bf16_form(shape);
+  PackForm linear_half_form(const LinearShape& shape) override {
+    return cuda::linear_half_form(shape);
   }
-  void linear_bf16_pack(std::byte* packed, ConstSlices weight, const LinearShape& shape) override {
-    cuda::linear_bf16_pack(on(), packed, weight, shape);
+  void linear_half_pack(std::byte* packed, ConstSlices weight, const LinearShape& shape) override {
+    cuda::linear_half_pack(on(), packed, weight, shape);
   }
-  std::size_t linear_bf16_scratch_bytes(const LinearShape& shape) override {
-    return cuda::linear_bf16_scratch_bytes(shape);
+  std::size_t linear_half_scratch_bytes(const LinearShape& shape) override {
+    return cuda::linear_half_scratch_bytes(shape);
   }
-  void linear_bf16_forward(float* y, const float* x, const std::byte* packed, const float* bias,
+  void linear_half_forward(float* y, const float* x, const std::byte* packed, const float* bias,
                            std::byte* scratch, const LinearShape& shape) override {
-    cuda::linear_bf16_forward(on_with_blas(), y, x, packed, bias, scratch, shape);
+    cuda::linear_half_forward(on_with_blas(), y, x, packed, bias, scratch, shape);
   }
-  void linear_bf16_backward(float* dx, Slices dweight, float* dbias, const float* dy,
+  void linear_half_backward(float* dx, Slices dweight, float* dbias, const float* dy,
                             const float* x, const std::byte* packed, std::byte* scratch,
                             const LinearShape& shape) override {
-    cuda::linear_bf16_backward(on_with_blas(), dx, dweight, dbias, dy, x, packed, scratch, shape);
+    cuda::linear_half_backward(on_with_blas(), dx, dweight, dbias, dy, x, packed, scratch, shape);
   }
   PackForm conv2d_form(const Conv2dShape& shape, ConvPass) override {
     return cuda::conv2d_form(shape);
@@ -251,17 +251,17 @@ class CudaExecutor final : public Executor {
   // ---- kernels: losses, gradients, weights ----
 
   void softmax_cross_entropy(ClassLoss* result, float* dlogits, const float* logits,
-                             const std::int32_t* labels, std::int64_t batch,
-                             std::int64_t classes) override {
-    cuda::softmax_cross_entropy(on(), result, dlogits, logits, labels, batch, classes);
+                             const std::int32_t* labels, std::int64_t batch, std::int64_t classes,
+                             float scale) override {
+    cuda::softmax_cross_entropy(on(), result, dlogits, logits, labels, batch, classes, scale);
   }
   void sigmoid_cross_entropy(ClassLoss* result, float* dy, const float* y, const float* t,
-                             std::int64_t count) override {
-    cuda::sigmoid_cross_entropy(on(), result, dy, y, t, count);
+                             std::int64_t count, float scale) override {
+    cuda::sigmoid_cross_entropy(on(), result, dy, y, t, count, scale);
   }
   void mean_squared_error(ClassLoss* result, float* dy, const float* y, const float* t,
-                          std::int64_t count) override {
-    cuda::mean_squared_error(on(), result, dy, y, t, count);
+                          std::int64_t count, float scale) override {
+    cuda::mean_squared_error(on(), result, dy, y, t, count, scale);
   }
   void accumulate(float* acc, const float* g, float scale, std::int64_t count,
                   Write write) override {
@@ -270,6 +270,9 @@ class CudaExecutor final : public Executor {
   void convert(void* to, DType to_type, const void* from, DType from_type,
                std::int64_t count) override {
     cuda::convert(on(), to, to_type, from, from_type, count);
+  }
+  void encode(const EncodingBuffers& buffers, const Encoding& encoding) override {
+    cuda::encode(on(), buffers, encoding);
   }
   void update(const UpdateBuffers& buffers, const UpdateFormula& formula) override {
     cuda::update(on(), buffers, formula);

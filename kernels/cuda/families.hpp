@@ -13,9 +13,10 @@
 #include "kernels/delay_correction.hpp"
 #include "kernels/dropout.hpp"
 #include "kernels/embedding.hpp"
+#include "kernels/encoding.hpp"
 #include "kernels/gemm.hpp"
 #include "kernels/layer_norm.hpp"
-#include "kernels/linear_bf16.hpp"
+#include "kernels/linear_half.hpp"
 #include "kernels/pool2d.hpp"
 #include "kernels/positions.hpp"
 #include "kernels/softmax_cross_entropy.hpp"
@@ -26,7 +27,8 @@ namespace leeway::kernels::cuda {
 
 // ---- linear.cu ----
 
-/// As gemm.hpp, but without a bias: shape.with_bias is false. For bf16, A and B hold Bf16.
+/// As gemm.hpp, but without a bias: shape.with_bias is false. For bf16 and fp16,
+/// A and B hold Bf16 and F16.
 void gemm(On on, const GemmShape& shape, float* c, const void* a, const void* b);
 void linear_forward(On on, float* y, const float* x, ConstSlices weight, ConstSlices bias,
                     const LinearShape& shape);
@@ -39,14 +41,14 @@ void column_sums(On on, float* sum, const float* x, std::int64_t rows, std::int6
 void add_bias(On on, float* y, const float* bias, std::int64_t rows, std::int64_t columns,
               std::int64_t leading);
 
-// ---- linear_bf16.cu ----
+// ---- linear_half.cu ----
 
-PackForm linear_bf16_form(const LinearShape& shape);
-void linear_bf16_pack(On on, std::byte* packed, ConstSlices weight, const LinearShape& shape);
-std::size_t linear_bf16_scratch_bytes(const LinearShape& shape);
-void linear_bf16_forward(On on, float* y, const float* x, const std::byte* packed,
+PackForm linear_half_form(const LinearShape& shape);
+void linear_half_pack(On on, std::byte* packed, ConstSlices weight, const LinearShape& shape);
+std::size_t linear_half_scratch_bytes(const LinearShape& shape);
+void linear_half_forward(On on, float* y, const float* x, const std::byte* packed,
                          const float* bias, std::byte* scratch, const LinearShape& shape);
-void linear_bf16_backward(On on, float* dx, Slices dweight, float* dbias, const float* dy,
+void linear_half_backward(On on, float* dx, Slices dweight, float* dbias, const float* dy,
                           const float* x, const std::byte* packed, std::byte* scratch,
                           const LinearShape& shape);
 
@@ -113,6 +115,10 @@ void to_channels_first(On on, float* y, const float* x, std::int64_t batch, std:
 
 void convert(On on, void* to, DType to_type, const void* from, DType from_type, std::int64_t count);
 
+// ---- encoding.cu ----
+
+void encode(On on, const EncodingBuffers& buffers, const Encoding& encoding);
+
 // ---- embedding.cu ----
 
 void embedding_forward(On on, float* y, const float* tokens, ConstSlices weight,
@@ -135,11 +141,12 @@ void attention_backward(On on, float* dx, const float* dy, const float* x, const
 // ---- losses.cu. `result`: host memory that the device can write. ----
 
 void softmax_cross_entropy(On on, ClassLoss* result, float* dlogits, const float* logits,
-                           const std::int32_t* labels, std::int64_t batch, std::int64_t classes);
+                           const std::int32_t* labels, std::int64_t batch, std::int64_t classes,
+                           float scale);
 void sigmoid_cross_entropy(On on, ClassLoss* result, float* dy, const float* y, const float* t,
-                           std::int64_t count);
+                           std::int64_t count, float scale);
 void mean_squared_error(On on, ClassLoss* result, float* dy, const float* y, const float* t,
-                        std::int64_t count);
+                        std::int64_t count, float scale);
 
 // ---- update.cu, delay_correction.cu, finite.cu, squares.cu ----
 

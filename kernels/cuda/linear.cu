@@ -14,12 +14,14 @@ namespace {
 /// A product with tensor cores. The arguments are cuBLAS's: by columns.
 void tensor_core_gemm(On on, const GemmShape& s, const float* one, const void* b, const void* a,
                       const float* keep, float* c) {
-  const bool rounded = s.precision == Precision::bf16;
-  const cudaDataType type = rounded ? CUDA_R_16BF : CUDA_R_32F;
+  const cudaDataType type = s.precision == Precision::bf16   ? CUDA_R_16BF
+                            : s.precision == Precision::fp16 ? CUDA_R_16F
+                                                             : CUDA_R_32F;
   LW_CUBLAS(cublasGemmEx_64(
       on.blas, s.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N, s.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N,
       s.n, s.m, s.k, one, b, type, s.ldb, a, type, s.lda, keep, c, CUDA_R_32F, s.ldc,
-      rounded ? CUBLAS_COMPUTE_32F : CUBLAS_COMPUTE_32F_FAST_TF32, CUBLAS_GEMM_DEFAULT));
+      is_half(s.precision) ? CUBLAS_COMPUTE_32F : CUBLAS_COMPUTE_32F_FAST_TF32,
+      CUBLAS_GEMM_DEFAULT));
 }
 
 }  // namespace
@@ -77,7 +79,7 @@ void add_bias(On on, float* y, const float* bias, std::int64_t rows, std::int64_
 void linear_forward(On on, float* y, const float* x, ConstSlices weight, ConstSlices bias,
                     const LinearShape& shape) {
   const auto [batch, inputs, outputs, precision] = shape;
-  LW_CHECK(precision != Precision::bf16);
+  LW_CHECK(!is_half(precision), name_of(precision));
   check_rows(weight, outputs);
   if (!bias.empty()) check_rows(bias, outputs);
   for (const auto& slice : weight)
@@ -89,7 +91,7 @@ void linear_forward(On on, float* y, const float* x, ConstSlices weight, ConstSl
 void linear_backward(On on, float* dx, Slices dweight, Slices dbias, const float* dy,
                      const float* x, ConstSlices weight, const LinearShape& shape) {
   const auto [batch, inputs, outputs, precision] = shape;
-  LW_CHECK(precision != Precision::bf16);
+  LW_CHECK(!is_half(precision), name_of(precision));
   if (!dweight.empty()) check_rows(dweight, outputs);
   if (!dbias.empty()) check_rows(dbias, outputs);
   for (const auto& slice : dbias)

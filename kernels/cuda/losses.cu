@@ -74,9 +74,10 @@ __device__ Largest largest_of(const float* row, std::int64_t classes) {
 /// One warp per sample.
 __global__ void __launch_bounds__(kThreads)
     softmax_kernel(ClassLoss* parts, float* dlogits, const float* logits,
-                   const std::int32_t* labels, std::int64_t batch, std::int64_t classes) {
+                   const std::int32_t* labels, std::int64_t batch, std::int64_t classes,
+                   float scale) {
   const int lane = threadIdx.x % kWarp;
-  const float share = 1.0f / static_cast<float>(batch);
+  const float share = scale / static_cast<float>(batch);
   double loss = 0;
   std::int64_t correct = 0;
   for (std::int64_t b = first_index() / kWarp; b < batch; b += index_step() / kWarp) {
@@ -103,9 +104,9 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 __global__ void __launch_bounds__(kThreads)
-    sigmoid_kernel(ClassLoss* parts, float* dy, const float* y, const float* t,
-                   std::int64_t count) {
-  const float share = 1.0f / static_cast<float>(count);
+    sigmoid_kernel(ClassLoss* parts, float* dy, const float* y, const float* t, std::int64_t count,
+                   float scale) {
+  const float share = scale / static_cast<float>(count);
   double loss = 0;
   std::int64_t correct = 0;
   for (std::int64_t i = first_index(); i < count; i += index_step()) {
@@ -118,14 +119,15 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 __global__ void __launch_bounds__(kThreads)
-    squares_kernel(ClassLoss* parts, float* dy, const float* y, const float* t,
-                   std::int64_t count) {
-  const float scale = static_cast<float>(2 / static_cast<double>(count));
+    squares_kernel(ClassLoss* parts, float* dy, const float* y, const float* t, std::int64_t count,
+                   float scale) {
+  const float factor =
+      static_cast<float>(2 * static_cast<double>(scale) / static_cast<double>(count));
   double loss = 0;
   for (std::int64_t i = first_index(); i < count; i += index_step()) {
     const float difference = y[i] - t[i];
     loss += static_cast<double>(difference) * static_cast<double>(difference);
-    if (dy) dy[i] = scale * difference;
+    if (dy) dy[i] = factor * difference;
   }
   store_part(parts, loss, 0);
 }
@@ -133,19 +135,20 @@ __global__ void __launch_bounds__(kThreads)
 }  // namespace
 
 void softmax_cross_entropy(On on, ClassLoss* result, float* dlogits, const float* logits,
-                           const std::int32_t* labels, std::int64_t batch, std::int64_t classes) {
+                           const std::int32_t* labels, std::int64_t batch, std::int64_t classes,
+                           float scale) {
   reduce_losses(on, result, batch, kThreads / kWarp, softmax_kernel, dlogits, logits, labels, batch,
-                classes);
+                classes, scale);
 }
 
 void sigmoid_cross_entropy(On on, ClassLoss* result, float* dy, const float* y, const float* t,
-                           std::int64_t count) {
-  reduce_losses(on, result, count, kThreads, sigmoid_kernel, dy, y, t, count);
+                           std::int64_t count, float scale) {
+  reduce_losses(on, result, count, kThreads, sigmoid_kernel, dy, y, t, count, scale);
 }
 
 void mean_squared_error(On on, ClassLoss* result, float* dy, const float* y, const float* t,
-                        std::int64_t count) {
-  reduce_losses(on, result, count, kThreads, squares_kernel, dy, y, t, count);
+                        std::int64_t count, float scale) {
+  reduce_losses(on, result, count, kThreads, squares_kernel, dy, y, t, count, scale);
 }
 
 }  // namespace leeway::kernels::cuda

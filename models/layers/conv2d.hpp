@@ -20,10 +20,10 @@ class Conv2d final : public Layer {
   bool splits_backward() const override { return true; }
   std::size_t scratch_bytes(Executor& on, std::int64_t batch, bool training) const override {
     // In fp32 on the CPU only backward needs scratch memory.
-    if (!training && precision_ != Precision::bf16 && on.device().kind != Device::Kind::cuda)
-      return 0;
+    if (!training && !is_half(precision_) && on.device().kind != Device::Kind::cuda) return 0;
     return on.conv2d_scratch_bytes(shape(batch));
   }
+  std::optional<Precision> precision() const override { return precision_; }
   std::int64_t flops() const override { return shape(1).flops(); }
   void forward(const ForwardArgs& args) const override;
   void backward(const BackwardArgs& args) const override;

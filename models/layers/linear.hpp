@@ -19,6 +19,7 @@ class Linear final : public Layer {
   bool backward_reads_output() const override { return false; }
   bool splits_backward() const override { return true; }
   std::size_t scratch_bytes(Executor& on, std::int64_t batch, bool) const override;
+  std::optional<Precision> precision() const override { return precision_; }
   std::int64_t flops() const override { return 2 * rows_ * inputs_ * outputs_; }
   void forward(const ForwardArgs& args) const override;
   void backward(const BackwardArgs& args) const override;

@@ -28,6 +28,7 @@ class Unembedding final : public Layer {
   std::size_t scratch_bytes(Executor& on, std::int64_t batch, bool) const override {
     return linear_product::scratch_bytes(on, shape(batch));
   }
+  std::optional<Precision> precision() const override { return precision_; }
   std::int64_t flops() const override { return 2 * rows_ * features_ * vocabulary_; }
   void forward(const ForwardArgs& args) const override {
     linear_product::forward(args, {}, shape(args.batch));

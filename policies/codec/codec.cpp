@@ -3,36 +3,32 @@
 #include <algorithm>
 
 #include "core/text.hpp"
-#include "policies/codec/half.hpp"
-#include "policies/codec/int4.hpp"
-#include "policies/codec/int8.hpp"
-#include "policies/codec/one_bit.hpp"
+#include "policies/codec/dense.hpp"
 #include "policies/codec/random_k.hpp"
 #include "policies/codec/top_k.hpp"
-#include "policies/codec/two_bit.hpp"
 
 namespace leeway {
 namespace {
 
+using Kind = kernels::Encoding::Kind;
+
+std::unique_ptr<Codec> dense(std::string_view name, Kind kind, float threshold = 0) {
+  return std::make_unique<DenseCodec>(name, kernels::Encoding{kind, threshold});
+}
+
 struct CodecMaker {
   std::unique_ptr<Codec> operator()(const plan::NoCodec&) const { return nullptr; }
-  std::unique_ptr<Codec> operator()(const plan::Bf16&) const {
-    return std::make_unique<HalfCodec>(DType::bf16);
-  }
+  std::unique_ptr<Codec> operator()(const plan::Bf16&) const { return dense("bf16", Kind::bf16); }
   std::unique_ptr<Codec> operator()(const plan::Fp16&) const {
-    return std::make_unique<HalfCodec>(DType::f16);
+    return std::make_unique<DenseCodec>("fp16", kernels::Encoding{Kind::f16}, 22);
   }
-  std::unique_ptr<Codec> operator()(const plan::Int8&) const {
-    return std::make_unique<Int8Codec>();
-  }
-  std::unique_ptr<Codec> operator()(const plan::Int4&) const {
-    return std::make_unique<Int4Codec>();
-  }
+  std::unique_ptr<Codec> operator()(const plan::Int8&) const { return dense("int8", Kind::int8); }
+  std::unique_ptr<Codec> operator()(const plan::Int4&) const { return dense("int4", Kind::int4); }
   std::unique_ptr<Codec> operator()(const plan::TwoBit& spec) const {
-    return std::make_unique<TwoBitCodec>(spec);
+    return dense("two_bit", Kind::two_bit, static_cast<float>(spec.threshold));
   }
   std::unique_ptr<Codec> operator()(const plan::OneBit&) const {
-    return std::make_unique<OneBitCodec>();
+    return dense("one_bit", Kind::one_bit);
   }
   std::unique_ptr<Codec> operator()(const plan::TopK& spec) const {
     return std::make_unique<TopKCodec>(spec);

@@ -18,6 +18,10 @@
 
 namespace leeway {
 
+namespace kernels {
+struct Encoding;
+}
+
 class Codec {
  public:
   virtual ~Codec() = default;
@@ -28,6 +32,9 @@ class Codec {
   std::int64_t decoding_traffic() const { return 6; }
   /// To encode a gradient and to update its residual.
   std::int64_t pushing_traffic() const { return encoding_traffic() + 20; }
+  /// The encoding that an executor computes on its device, in the same bytes (Executor::encode).
+  /// Null for sparse codecs, which run on the host.
+  virtual const kernels::Encoding* encoding() const { return nullptr; }
   /// Bytes of an encoding of `count` values.
   virtual std::size_t size(std::size_t count) const = 0;
   /// Requires size(values.size()) bytes. Encodings with other seeds choose other elements.

@@ -3,6 +3,7 @@
 #include <variant>
 
 #include "core/text.hpp"
+#include "plan/groups.hpp"
 #include "plan/local_steps.hpp"
 #include "policies/codec/momentum_correction.hpp"
 #include "policies/consistency/consistency.hpp"
@@ -19,9 +20,10 @@
 namespace leeway {
 namespace {
 
-/// Of one push of a worker or a pipeline.
+/// Of one push of a member.
 double push_weight(const Plan& plan) {
-  return plan.optimizer.whole_steps ? 1 : static_cast<double>(plan.pipeline.stages) / plan.workers;
+  return plan.optimizer.whole_steps ? 1
+                                    : static_cast<double>(workers_per_member(plan)) / plan.workers;
 }
 
 struct DelayPolicyMaker {

@@ -24,6 +24,8 @@ class ClusterRun {
 
   /// Whether an actor is in this process.
   bool is_here(Address actor) const;
+  /// The plan as the nodes get it.
+  const Plan& plan() const { return driver_->plan(); }
   /// Checks that the nodes can host the job, and sends missing data; see Driver::prepare.
   Status prepare(const Job& job);
   /// Runs until `ended`, which blocks for a short time, returns true, or until `stop`. `page`: for

@@ -87,6 +87,7 @@ void add_training_flags(CLI::App& app, Flags& flags, const Plan& plan) {
   training.add_flag("--init-partial", flags.init_partial,
                     plan::help_of_flag(plan::setting("fine_tuning.partial")));
   training.setting("precision", flags.precision, plan.precision);
+  training.setting("loss_scale", flags.loss_scale, plan.loss_scale);
   training.setting("fine_tuning.freeze", flags.freeze, plan.fine_tuning.freeze);
   training.setting("seed", flags.seed, plan.seed);
 }
@@ -110,6 +111,7 @@ void add_actor_flags(CLI::App& app, Flags& flags, const Plan& plan) {
   actors.setting("shards", flags.shards, plan.shards);
   actors.setting("replicas", flags.replicas, plan.replicas);
   actors.setting("consistency", flags.staleness, text_of(plan.consistency));
+  actors.setting("aggregate", flags.aggregate, text_of(plan.aggregate));
   actors.setting("delay_policy", flags.delay_policy, text_of(plan.delay_policy));
   actors.setting("balance", flags.balance, text_of(plan.balance));
   actors.setting("compress", flags.compress, text_of(plan.compress));
@@ -302,6 +304,7 @@ Status apply_training(const Flags& flags, Plan& plan) {
   if (!flags.init_map.empty()) plan.fine_tuning.init_map = join(flags.init_map, ",");
   if (flags.init_partial) plan.fine_tuning.partial = true;
   take(plan.precision, flags.precision);
+  take(plan.loss_scale, flags.loss_scale);
   take(plan.fine_tuning.freeze, flags.freeze);
   if (plan.fine_tuning.freeze == "none") plan.fine_tuning.freeze.clear();
   return apply_data(flags.data, plan.data);
@@ -316,6 +319,11 @@ Status apply_policies(const Flags& flags, Plan& plan) {
     auto policy = parse_staleness(*flags.staleness);
     if (!policy) return policy.error();
     plan.consistency = *policy;
+  }
+  if (flags.aggregate) {
+    auto aggregate = parse_aggregate(*flags.aggregate);
+    if (!aggregate) return aggregate.error();
+    plan.aggregate = *aggregate;
   }
   if (flags.delay_policy) {
     auto policy = parse_delay_policy(*flags.delay_policy);

@@ -20,9 +20,9 @@ struct Flags {
       local_steps;
   std::optional<std::uint64_t> seed, iterations;
   std::optional<double> epochs, seconds, accuracy, learning_rate, weight_decay, clip_norm,
-      clip_value, warmup, warmup_start, evaluate_every, outer_rate, participation;
-  std::optional<std::string> staleness, delay_policy, compress, balance, split_data, optimizer,
-      outer_optimizer, merge, lr_schedule, augment, init, freeze, precision, device;
+      clip_value, warmup, warmup_start, evaluate_every, outer_rate, participation, loss_scale;
+  std::optional<std::string> staleness, aggregate, delay_policy, compress, balance, split_data,
+      optimizer, outer_optimizer, merge, lr_schedule, augment, init, freeze, precision, device;
   std::optional<std::string> checkpoint_every, checkpoint_dir, resume;
   std::optional<std::uint32_t> keep;
   std::vector<std::string> slow, faults, init_map;

@@ -110,6 +110,15 @@ Expected<plan::Merge> parse_merge(const std::string& text) {
       concat("--merge: \"", text, "\" is not known; give --merge mean or radial_directional")};
 }
 
+Expected<plan::Aggregate> parse_aggregate(const std::string& text) {
+  if (text == "none") return plan::Aggregate(plan::NoGroups{});
+  if (text == "host") return plan::Aggregate(plan::HostGroups{});
+  if (const auto count = parse_number<std::uint32_t>(text); count && *count >= 1)
+    return plan::Aggregate(plan::GroupsOf{*count});
+  return Error{concat("--aggregate: \"", text,
+                      "\" is not known; give --aggregate none, host or a number of workers")};
+}
+
 Expected<plan::LrScheduleKind> parse_lr_schedule(const std::string& text) {
   const auto& names = plan::choices("lr_schedule");
   const auto found = std::find(names.begin(), names.end(), text);
@@ -173,6 +182,11 @@ std::string policy_name(const plan::Consistency& policy) {
 
 std::string text_of(plan::Balance balance) {
   return balance == plan::Balance::equal ? "equal" : "speed";
+}
+
+std::string text_of(const plan::Aggregate& aggregate) {
+  if (const auto* groups = std::get_if<plan::GroupsOf>(&aggregate)) return concat(groups->count);
+  return std::holds_alternative<plan::HostGroups>(aggregate) ? "host" : "none";
 }
 
 std::string text_of(plan::Merge merge) {

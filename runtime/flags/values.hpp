@@ -15,6 +15,8 @@ Expected<plan::Consistency> parse_staleness(const std::string& text);
 /// "equal" or "speed".
 Expected<plan::Balance> parse_balance(const std::string& text);
 Expected<plan::Merge> parse_merge(const std::string& text);
+/// "none", "host" or a number of workers.
+Expected<plan::Aggregate> parse_aggregate(const std::string& text);
 /// The name of an lr schedule, with its default parameters.
 Expected<plan::LrScheduleKind> parse_lr_schedule(const std::string& text);
 /// A setting of the plan in the syntax of its flag: "3" or "bsp", "speed", "flip,shift=2".
@@ -23,6 +25,7 @@ std::string text_of(const plan::Consistency& policy);
 std::string policy_name(const plan::Consistency& policy);
 std::string text_of(plan::Balance balance);
 std::string text_of(plan::Merge merge);
+std::string text_of(const plan::Aggregate& aggregate);
 std::string text_of(const plan::LrSchedule& lr_schedule);
 std::string text_of(const plan::Augment& augment);
 std::string text_of(const plan::CheckpointsKind& every);

@@ -112,6 +112,7 @@ constexpr double kRest = 3;
 Plan plan_to_measure(Plan plan, std::uint32_t workers, double seconds, bool rests = false) {
   plan.workers = workers;
   plan.pipeline = {};  // each worker trains the whole model
+  plan.aggregate = plan::NoGroups{};
   plan.consistency = plan::Asp{};
   plan.balance = plan::Balance::equal;
   plan.faults.clear();

@@ -11,6 +11,7 @@
 #include "core/number.hpp"
 #include "core/text.hpp"
 #include "monitoring/format.hpp"
+#include "plan/groups.hpp"
 #include "runtime/interrupt.hpp"
 #include "sim/search/search.hpp"
 
@@ -58,6 +59,8 @@ std::string write_plan(const sim::Failure& failure, const Plan& base, const Fuzz
 }
 
 std::string stages_of(const Plan& plan) {
+  if (const std::uint32_t group = workers_per_group(plan); group > 1)
+    return concat(" (host groups of ", group, " workers)");
   if (plan.pipeline.stages == 1) return "";
   return concat(" (pipelines of ", plan.pipeline.stages, " stages, ", plan.pipeline.schedule, ')');
 }

@@ -10,6 +10,7 @@
 #include "blame/traced_job.hpp"
 #include "core/check.hpp"
 #include "core/text.hpp"
+#include "plan/groups.hpp"
 #include "policies/automatic_plan.hpp"
 #include "policies/consistency/consistency.hpp"
 #include "policies/pipeline/schedule.hpp"
@@ -83,6 +84,8 @@ Expected<Measured> read_run(const WhatIfOptions& options) {
   if (needs_program(*plan) && options.gradients)
     return Error{concat(options.folder, ": the data or layers of ", plan->name,
                         " are part of its program; leave out --gradients")};
+  if (const std::uint32_t group = workers_per_group(*plan); group > 1)
+    plan->aggregate = plan::GroupsOf{group};  // the simulated world has other nodes
   auto steps = blame::read_measured_steps(options.folder, plan->pipeline.stages);
   if (!steps) return steps.error();
   auto times = measured_times(options.folder);
@@ -95,7 +98,8 @@ Expected<Measured> read_run(const WhatIfOptions& options) {
   plan->faults.clear();
   plan->checkpoints = {};
   plan->device = "cpu";
-  plan->stop.iterations = steps->iterations(plan->pipeline.stages);
+  plan->simulated->workers_per_node = workers_per_group(*plan);
+  plan->stop.iterations = steps->iterations(workers_per_member(*plan));
   plan->stop.accuracy = plan->stop.seconds = 0;
   if (!options.gradients) plan->evaluate_every = 0;
   return Measured{std::move(*plan), std::move(steps->per_sample), *times};
@@ -177,10 +181,12 @@ Expected<Measured> read_trace(const WhatIfOptions& options, std::size_t chunks) 
 
 // ---- changes ----
 
-/// Rounds have no older gradients, so a policy for these is left out.
+/// Rounds have no older gradients, so a policy for these is left out. Without rounds, there are no
+/// host groups.
 void set_consistency(Plan& plan, const plan::Consistency& consistency) {
   plan.consistency = consistency;
   if (make_consistency(consistency)->by_rounds()) plan.delay_policy = plan::PlainPush{};
+  if (!std::holds_alternative<plan::Bsp>(consistency)) plan.aggregate = plan::NoGroups{};
 }
 
 Status change(Plan& plan, const WhatIfOptions& options) {

@@ -6,6 +6,7 @@
 #include "sim/checkers/encodings.hpp"
 #include "sim/checkers/evicted.hpp"
 #include "sim/checkers/exactly_once.hpp"
+#include "sim/checkers/groups.hpp"
 #include "sim/checkers/limits.hpp"
 #include "sim/checkers/orders.hpp"
 #include "sim/checkers/parked.hpp"
@@ -35,6 +36,7 @@ std::vector<std::shared_ptr<Checker>> all_checkers(const std::shared_ptr<const J
           std::make_shared<SampleChecker>(job),
           std::make_shared<WeightsChecker>(job),
           std::make_shared<EncodingChecker>(job),
+          std::make_shared<GroupChecker>(job),
           std::make_shared<PipelineChecker>(job),
           std::make_shared<StageQueueChecker>(job),
           std::make_shared<EvictedChecker>(job),

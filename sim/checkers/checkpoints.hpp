@@ -12,8 +12,8 @@
 namespace leeway::sim {
 
 /// Reads and checks one checkpoint of a model: every file has the size and digest of the manifest,
-/// the tensors are those of the model, and every block has the samples that the supply lacks. The
-/// error names the file or the block.
+/// the tensors are those of the model, and every block has the samples that the supply lacks, or
+/// under fp16 at most these. The error names the file or the block.
 Expected<checkpoint::Checkpoint> read_checked(const checkpoint::Store& store, std::uint64_t number,
                                               const Model& model);
 

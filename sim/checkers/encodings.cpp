@@ -116,7 +116,7 @@ void EncodingChecker::on_sent(Instant, const Letter& letter) {
     if (found == unsent_.end()) continue;  // not encoded, or sent again
     const auto [before, encoded] = found->second;
     unsent_.erase(found);
-    if (job_->consistency->round_size().drops())
+    if (job_->may_drop_pushes())
       added_[{worker, push->iteration, block.block}] = encoded.residual - before;
     const double given = before + encoded.given;
     const double kept = sum_of_gradient(*push, index) + encoded.residual;

@@ -9,7 +9,7 @@ void ExactlyOnceChecker::on_event(Instant, Address actor, const Event& event) {
 }
 
 void ExactlyOnceChecker::check_applied(Address actor, const event::BucketApplied& applied) {
-  const auto& [worker, session, iteration, bucket, samples] = applied;
+  const auto& [worker, session, iteration, bucket, samples, skipped] = applied;
   if (!applied_.at(actor, worker)[{session, bucket}].insert(iteration))
     violated({actor, address_of(worker)}, "bucket ", bucket, " of iteration ", iteration,
              ", session ", session, ", applied twice");

@@ -59,7 +59,7 @@ const std::uint32_t* SnapshotChecker::shard_bucket_of(Address shard, WorkerId wo
 
 void SnapshotChecker::add(State& state, ShardBucket bucket, const msg::Push& push,
                           bool begins_update, double scale) const {
-  if (push.kind == msg::Push::Kind::empty) return;
+  if (push.blocks.empty()) return;
   if (job_->consistency->by_rounds()) {
     // A round is one update, whatever its contributors.
     const auto [latest, fresh] = state.latest_round.try_emplace(bucket, push.iteration);
@@ -105,6 +105,8 @@ void SnapshotChecker::on_event(Instant, Address actor, const Event& event) {
   if (const auto* applied = event.as<event::BucketApplied>()) count_applied(actor, *applied);
   if (const auto* removed = event.as<event::Removed>())
     at(actor).live_workers.erase(removed->worker);
+  if (const auto* fenced = event.as<event::Fenced>(); fenced && job_->scales_losses)
+    for (auto& [of, workers] : at(actor).overflows) workers.erase(fenced->worker);
   if (const auto* written = event.as<event::CheckpointWritten>())
     compare_checkpoint(written->number);
 }
@@ -129,17 +131,38 @@ void SnapshotChecker::count_applied(Address actor, const event::BucketApplied& e
     live->second.beyond = std::max(live->second.beyond, event.iteration + 1);
   const auto closed = shard.scales.find(event.iteration);
   const double scale = closed == shard.scales.end() ? 1 : closed->second;
-  add(shard.live, *shard_bucket, push, begins, scale);
-  for (auto* forks : {&shard.forks, &shard.saved})
-    for (auto& [id, fork] : *forks)
-      if (belongs(event, fork)) add(fork.state, *shard_bucket, push, begins, scale);
-  if (push.kind == msg::Push::Kind::empty) {
+  if (job_->scales_losses) check_skipped(actor, shard, event, *shard_bucket, push);
+  if (!event.skipped) {
+    add(shard.live, *shard_bucket, push, begins, scale);
+    for (auto* forks : {&shard.forks, &shard.saved})
+      for (auto& [id, fork] : *forks)
+        if (belongs(event, fork)) add(fork.state, *shard_bucket, push, begins, scale);
+  }
+  if (push.kind == msg::Push::Kind::empty || event.skipped) {
     shard.pushed.erase(found);  // an earlier push may still be queued
     return;
   }
   // Updates of one bucket are applied in order, so older pushes are repeats of applied ones.
   const auto first = shard.pushed.lower_bound({event.worker, bucket, Session(0), Iteration(0)});
   shard.pushed.erase(first, std::next(found));
+}
+
+void SnapshotChecker::check_skipped(Address actor, Shard& shard, const event::BucketApplied& event,
+                                    ShardBucket bucket, const msg::Push& push) const {
+  const auto found = shard.overflows.find({event.iteration, bucket});
+  const bool has_any = found != shard.overflows.end();
+  const bool is_own = push.kind == msg::Push::Kind::overflow;
+  const bool by_rounds = job_->consistency->by_rounds();
+  const bool is_empty = push.kind == msg::Push::Kind::empty;
+  if (event.skipped && !(is_own || (by_rounds && has_any)))
+    violated({actor, address_of(event.worker)}, "bucket ", event.bucket, " of iteration ",
+             event.iteration, " skipped, although no gradient has overflowed");
+  if (!event.skipped && !is_empty && (is_own || (by_rounds && has_any && !found->second.empty())))
+    violated({actor, address_of(event.worker)}, "bucket ", event.bucket, " of iteration ",
+             event.iteration, " applied, although a gradient of the update has overflowed");
+  if (by_rounds)  // no push of an earlier round follows
+    shard.overflows.erase(shard.overflows.begin(),
+                          shard.overflows.lower_bound({event.iteration + -8, 0}));
 }
 
 void SnapshotChecker::on_delivered(Instant, const Letter& letter) {
@@ -151,8 +174,10 @@ void SnapshotChecker::on_delivered(Instant, const Letter& letter) {
     const Session session = letter.open()->session;
     Shard& shard = at(letter.to());
     shard.pushed[{worker, push->bucket, session, push->iteration}] = *push;
-    if (const auto* shard_bucket = shard_bucket_of(letter.to(), worker, push->bucket))
-      shard.tied.arrives({worker, session, push->iteration, *shard_bucket});
+    const auto* shard_bucket = shard_bucket_of(letter.to(), worker, push->bucket);
+    if (shard_bucket && push->kind == msg::Push::Kind::overflow)
+      shard.overflows[{push->iteration, *shard_bucket}].insert(worker);
+    if (shard_bucket) shard.tied.arrives({worker, session, push->iteration, *shard_bucket});
   } else if (letter.to().kind == RoleKind::shard && letter.from() == kScheduler) {
     if (orders_.is_next(letter)) on_order(letter.to(), letter);
   } else if (letter.to() == kMonitor && letter.from().kind == RoleKind::shard) {

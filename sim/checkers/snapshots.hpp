@@ -58,6 +58,9 @@ class SnapshotChecker final : public Checker {
     /// Pushes that have arrived and are not applied, by worker, bucket, session and iteration.
     std::map<std::tuple<WorkerId, WorkerBucket, Session, Iteration>, msg::Push> pushed;
     std::map<Iteration, double> scales;  // of the weights of the pushes of a closed round
+    /// Pushes of overflows that have arrived, by iteration and bucket of the shard: their workers,
+    /// without those that were fenced since.
+    std::map<std::pair<Iteration, ShardBucket>, std::set<WorkerId>> overflows;
   };
   Shard& at(Address address);
   std::size_t pipeline_of(WorkerId worker) const { return job_->stages->pipeline_of(worker); }
@@ -66,6 +69,9 @@ class SnapshotChecker final : public Checker {
   static void follow(TiedGradients& tied, const Event& event);
   void compare_checkpoint(std::uint64_t number);
   void count_applied(Address actor, const event::BucketApplied& event);
+  /// An update is skipped if and only if one of its pushes has overflowed.
+  void check_skipped(Address actor, Shard& shard, const event::BucketApplied& event,
+                     ShardBucket bucket, const msg::Push& push) const;
   State initial(ShardId shard) const;
   /// Null if the worker has no such bucket at the shard.
   const std::uint32_t* shard_bucket_of(Address shard, WorkerId worker, WorkerBucket bucket) const;

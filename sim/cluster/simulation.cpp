@@ -5,6 +5,7 @@
 #include "core/check.hpp"
 #include "core/text.hpp"
 #include "plan/fault_queries.hpp"
+#include "plan/groups.hpp"
 #include "sim/chance.hpp"
 #include "sim/checkers/catalogue.hpp"
 #include "sim/cluster/node.hpp"
@@ -41,7 +42,13 @@ Status check_place(const Plan& plan) {
     return Error{concat("host.simulated.at_least: ", world.at_least, " is more than the ",
                         world.agents, " agents; give at most that many")};
   const auto placement = place_actors(world.agents, plan, world.place);
-  return placement ? Status() : placement.error();
+  if (!placement) return placement.error();
+  const auto grouped = with_host_groups(plan, *placement);
+  if (!grouped) return grouped.error();
+  if (workers_per_group(*grouped) == workers_per_group(plan)) return {};
+  return Error{concat("host.simulated.place: ", workers_per_group(*grouped),
+                      " workers on the first node, and --aggregate host takes ",
+                      workers_per_group(plan), " per node; give a number instead of host")};
 }
 
 ClusterSimulation::ClusterSimulation(std::shared_ptr<const Job> job,

@@ -7,6 +7,7 @@
 
 #include "core/text.hpp"
 #include "messages/envelope.hpp"
+#include "plan/groups.hpp"
 #include "plan/local_steps.hpp"
 #include "sim/chance.hpp"
 #include "sim/search/dice.hpp"
@@ -101,11 +102,11 @@ class AtlasLosses {
     lose(from, message);
     return true;
   }
-  /// A run does not survive the loss of both replicas, or of all pipelines.
+  /// A run does not survive the loss of both replicas, or of all members.
   bool may_be_lost(Address actor) const {
     Simulator& host = simulation_->host();
     if (actor.kind != RoleKind::worker) return redundant_[actor.index];
-    const std::uint32_t stages = job_->plan.pipeline.stages;
+    const std::uint32_t stages = job_->stages->count();
     for (std::uint32_t first = 0; first < job_->plan.workers; first += stages) {
       if (actor.index / stages == first / stages) continue;
       bool lives = true;
@@ -157,9 +158,10 @@ Expected<CrashAtlas> CrashAtlas::make(Plan plan, const MakeJob& make, std::uint6
   if (has_agents(plan)) return Error{"--world agents: the atlas has no nodes; leave it out"};
   plan.replicas = 2;
   plan.faults.clear();
-  if (plan.workers < 2 * plan.pipeline.stages)
+  if (plan.workers < 2 * workers_per_member(plan))
     return Error{
-        "workers: with one worker or pipeline, none may be lost; give --workers 2 or more"};
+        "workers: with one worker, pipeline or host group, none may be lost; give --workers 2 or "
+        "more"};
   for (std::uint64_t iterations = 4 * plan.workers;; iterations *= 2) {
     plan.stop = {.epochs = plan.stop.epochs, .iterations = iterations};
     const auto job = make(plan, {});

@@ -8,6 +8,7 @@
 #include "checkpoint/store.hpp"
 #include "core/check.hpp"
 #include "core/text.hpp"
+#include "plan/groups.hpp"
 #include "sim/checkers/checkpoints.hpp"
 #include "sim/cluster/simulation.hpp"
 #include "sim/disk.hpp"
@@ -153,14 +154,17 @@ class CrashTrial {
     plan.prefetch = false;
     const std::uint32_t pipelines = between(rng_, 1, 5);
     // Each pipeline has its share of the data.
-    if (plan.split_data == plan::SplitData{}) plan.workers = plan.pipeline.stages * pipelines;
+    if (plan.split_data == plan::SplitData{}) plan.workers = workers_per_member(plan) * pipelines;
     plan.shards = between(rng_, 1, 4);
     const plan::Consistency policies[] = {plan::Bsp{},       plan::Ssp{between(rng_, 0, 3)},
                                           plan::Asp{},       plan::Adaptive{1, 4},
                                           plan::Backup{1},   plan::Quorum{1, 2},
                                           plan::Automatic{3}};
     plan.consistency = policies[rng_.below(std::size(policies))];
-    if (!std::holds_alternative<plan::Bsp>(plan.consistency)) plan.participation = 1;
+    if (!std::holds_alternative<plan::Bsp>(plan.consistency)) {
+      plan.participation = 1;
+      plan.aggregate = plan::NoGroups{};
+    }
     plan.device = "cpu";
     if (!make_(plan, {})) return from;
     settings_changed_ = true;

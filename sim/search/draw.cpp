@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/limits.hpp"
+#include "plan/groups.hpp"
 #include "sim/search/dice.hpp"
 #include "sim/search/draw_cluster.hpp"
 #include "sim/search/draw_pipelines.hpp"
@@ -19,7 +20,8 @@ constexpr std::uint64_t kDrawStream = 0x64726177;
 constexpr std::uint64_t kPipelineStream = 0x70697065;
 constexpr std::uint64_t kQuorumStream = 0x71756f72;
 constexpr std::uint64_t kAutomaticStream = 0x6175746f;
-constexpr std::uint64_t kClusterStream = 0x6e6f6465;
+constexpr std::uint64_t kGroupStream = 0x67726f75;
+constexpr std::uint64_t kClusterDrawStream = 0x6e6f6465;
 constexpr std::uint64_t kOrderStream = 0x6f726465;
 constexpr std::uint64_t kStandbyStream = 0x73746279;
 
@@ -39,6 +41,7 @@ class Draw {
     counts();
     consistency();
     pipelines();
+    groups();
     draw_training(plan_);
     data();
     world();
@@ -124,19 +127,31 @@ class Draw {
     const auto blocks = Layout(*model_, 1, limits::kMaxBlockBytes).blocks().size();
     plan_.shards = between(1, std::min(limits_.most_shards, static_cast<std::uint32_t>(blocks)));
   }
+  /// One to three host groups; sometimes each is on one node.
+  void groups() {
+    plan_.aggregate = plan::NoGroups{};
+    Rng rng = Rng::stream(plan_.seed, kGroupStream);
+    if (piped() || !std::holds_alternative<plan::Bsp>(plan_.consistency) || !rng.one_in(3)) return;
+    const std::uint32_t group = sim::between(rng, 2, 4);
+    const std::uint32_t least = (limits_.least_workers + group - 1) / group;
+    plan_.workers = group * sim::between(rng, least, std::max(least, limits_.most_workers / group));
+    plan_.aggregate = plan::GroupsOf{group};
+    share_nodes_ = rng.one_in(2);
+  }
   void cluster() {
-    Rng rng = Rng::stream(plan_.seed, kClusterStream);
+    Rng rng = Rng::stream(plan_.seed, kClusterDrawStream);
     if (limits_.cluster_one_in > 0 && rng.one_in(limits_.cluster_one_in))
       draw_cluster(rng, plan_, length_, limits_.iterations / members());
     else
       standbys();
   }
   bool piped() const { return plan_.pipeline.stages > 1; }
-  /// Number of workers or pipelines that lease samples.
-  std::uint32_t members() const { return plan_.workers / plan_.pipeline.stages; }
+  /// Number of workers, pipelines or host groups that lease samples.
+  std::uint32_t members() const { return plan_.workers / workers_per_member(plan_); }
+  bool has_several() const { return workers_per_member(plan_) > 1; }
 
   void data() {
-    const std::uint64_t samples = limits_.iterations * plan_.batch;
+    const std::uint64_t samples = limits_.iterations * plan_.batch * workers_per_group(plan_);
     plan_.stop = {.epochs = 1e6, .iterations = limits_.iterations};
     plan_.evaluate_every = 0;
     if (auto* made = std::get_if<plan::Synthetic>(&plan_.data)) {
@@ -156,6 +171,7 @@ class Draw {
     plan::World& world = plan_.simulated.emplace();
     world.cost_only = base_.cost_only;
     world.nodes = rng_.one_in(4) ? plan::World::Nodes::one : plan::World::Nodes::each;
+    world.workers_per_node = share_nodes_ ? workers_per_group(plan_) : 1;
     world.cores = between(1, 4);
     step_seconds_ = magnitude(2e-4, 6);
     world.speed = std::clamp(
@@ -186,12 +202,15 @@ class Draw {
     if (faulty_ == 0 || rng_.one_in(2)) faulty_ = between(1, plan_.workers - 1);
     return address_of(WorkerId(faulty_));
   }
-  /// Whether the worker belongs to the first pipeline, which is present at the end. Without stages
-  /// that is worker 0, which gets no fault.
-  bool has_to_stay(Address worker) const { return worker.index < plan_.pipeline.stages; }
-  /// The next or the previous stage.
+  /// Whether the worker belongs to the first member, which is present at the end. A single worker 0
+  /// gets no fault.
+  bool has_to_stay(Address worker) const { return worker.index < workers_per_member(plan_); }
+  /// The next or the previous stage, or a worker of the group: its lead, or one if this is the
+  /// lead.
   Address neighbour(Address stage) {
-    const std::uint32_t stages = plan_.pipeline.stages, at = stage.index % stages;
+    const std::uint32_t stages = workers_per_member(plan_), at = stage.index % stages;
+    if (!piped())
+      return address_of(WorkerId(at > 0 ? stage.index - at : stage.index + between(1, stages - 1)));
     const bool next = at == 0 || (at + 1 < stages && rng_.one_in(2));
     return address_of(WorkerId(next ? stage.index + 1 : stage.index - 1));
   }
@@ -256,7 +275,7 @@ class Draw {
   }
   plan::Fault worker_fault() {
     const Address worker = faulty_worker();
-    if (piped() && (has_to_stay(worker) || rng_.one_in(3))) return stage_fault(worker);
+    if (has_several() && (has_to_stay(worker) || rng_.one_in(3))) return stage_fault(worker);
     const Address peer = rng_.one_in(3) ? kScheduler : any_shard();
     plan::Fault fault{worker, when_or_soon(), 0, plan::Freeze{any_length()}};
     const auto within_iteration = [&](plan::FaultKind kind) {
@@ -398,7 +417,7 @@ class Draw {
       plan_.faults.push_back(rng_.one_in(4) ? other_fault() : worker_fault());
     if (rng_.one_in(6)) delayed_messages_of_crashed_worker();
     if (rng_.one_in(6) && plan_.shards > 1) uneven_admission();
-    if (piped() && rng_.one_in(3)) crash_during_broken_link();
+    if (has_several() && rng_.one_in(3)) crash_during_broken_link();
   }
 
   /// The link between the scheduler and a shard breaks, often during another fault.
@@ -452,6 +471,7 @@ class Draw {
   Plan plan_;
   std::shared_ptr<const Model> model_;
   std::uint32_t faulty_ = 0;  // worker of its last fault; 0: none yet
+  bool share_nodes_ = false;  // each host group is on one node
   bool away_ = false;         // a shard or the scheduler is silent at some time
   bool stage_away_ = false;   // so is a stage of the first pipeline
   double step_seconds_ = 0;   // of one iteration without stragglers

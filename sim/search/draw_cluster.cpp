@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "core/text.hpp"
+#include "plan/groups.hpp"
 #include "sim/search/dice.hpp"
 
 namespace leeway::sim {
@@ -51,9 +52,10 @@ class DrawCluster {
 
   void place() {
     world_.place = rng_.one_in(3) ? "shards=0" : "shards=1";
-    for (std::uint32_t stage = 0; stage < plan_.pipeline.stages; ++stage)
+    const std::uint32_t first = workers_per_member(plan_);
+    for (std::uint32_t stage = 0; stage < first; ++stage)
       world_.place += concat(",worker", stage, "=1");
-    later_ = plan_.pipeline.stages == 1 && plan_.workers > 2 && rng_.one_in(4);
+    later_ = first == 1 && plan_.workers > 2 && rng_.one_in(4);
     if (later_) world_.place += concat(",worker", plan_.workers - 1, "=later");
   }
 
@@ -149,7 +151,7 @@ class DrawCluster {
   }
 
   plan::Fault worker_fault() {
-    const std::uint32_t stages = plan_.pipeline.stages;
+    const std::uint32_t stages = workers_per_member(plan_);
     if (plan_.workers <= stages) return node_fault();
     const Address worker =
         address_of(WorkerId(between(rng_, stages, plan_.workers - (later_ ? 2u : 1u))));

@@ -1,8 +1,10 @@
 #include "sim/search/draw_training.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 
+#include "plan/groups.hpp"
 #include "plan/local_steps.hpp"
 #include "policies/codec/codec.hpp"
 #include "policies/consistency/consistency.hpp"
@@ -52,9 +54,17 @@ void codecs(Plan& plan) {
   plan.compress.activation_gradients = pull[rng.below(std::size(pull))];
 }
 
+/// Some losses have a factor that overflows.
 void precisions(Plan& plan) {
   Rng rng = Rng::stream(plan.seed, kPrecisionStream);
+  const bool has_fp16 = plan.precision == "fp16";
   if (rng.one_in(4)) plan.precision = rng.one_in(2) ? "bf16" : "bf16,0=fp32";
+  const bool may_skip = plan.pipeline.stages == 1 && !has_local_steps(plan) &&
+                        !make_consistency(plan.consistency)->round_size().drops();
+  if (has_fp16 && !may_skip) plan.precision = "fp32";
+  if (!may_skip || (!has_fp16 && !rng.one_in(6))) return;
+  plan.precision = "fp16";
+  plan.loss_scale = std::exp2(static_cast<double>(10 + rng.below(15)));
 }
 
 void optimizer_state(Plan& plan) {
@@ -77,7 +87,8 @@ void local_steps(Plan& plan) {
     if (make_consistency(plan.consistency)->by_rounds() && rng.one_in(3))
       plan.local_steps.merge = plan::Merge::radial_directional;
   }
-  if (!check_local_steps(plan)) plan.local_steps = {};
+  if (!check_local_steps(plan) || workers_per_group(plan) > 1 || plan.precision == "fp16")
+    plan.local_steps = {};
   // The residuals of deltas grow to many steps when a push has few of their values.
   if (plan.local_steps.count > 1 && is_sparse(plan.compress.push))
     plan.local_steps.outer.learning_rate /= 10;

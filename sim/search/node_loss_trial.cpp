@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/text.hpp"
+#include "plan/groups.hpp"
 #include "sim/cluster/node.hpp"
 #include "sim/cluster/simulation.hpp"
 #include "sim/search/dice.hpp"
@@ -147,15 +148,16 @@ Trial try_node_losses(Plan plan, const MakeJob& make) {
   world.agents = std::max(world.agents, 3u);
   world.at_least = 0;
   world.faults_from = plan::World::FaultsFrom::start;
-  // One pipeline is with the program, so that the run can always go on.
+  // One member is with the program, so that the run can always go on.
   world.place.clear();
-  for (std::uint32_t stage = 0; stage < plan.pipeline.stages; ++stage)
+  const std::uint32_t first = workers_per_member(plan);
+  for (std::uint32_t stage = 0; stage < first; ++stage)
     world.place += concat(stage > 0 ? "," : "", spelled(worker(stage)), "=0");
   // Sometimes the program has replicas, too.
   if (plan.seed % 5 == 0) world.place += ",shards=0";
   if (plan.seed % 5 == 1) world.place += ",standbys=0";
   std::erase_if(plan.faults, [&](const plan::Fault& fault) {
-    return fault.actor.kind != RoleKind::worker || fault.actor.index < plan.pipeline.stages;
+    return fault.actor.kind != RoleKind::worker || fault.actor.index < first;
   });
   const auto job = make(plan, {});
   if (!job) return {.property = "the plan is valid", .report = job.error().text};

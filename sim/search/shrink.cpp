@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "plan/fault_queries.hpp"
+#include "plan/groups.hpp"
 
 namespace leeway::sim {
 
@@ -33,11 +34,12 @@ bool drop_last(Plan& plan, std::uint32_t& count, RoleKind kind, std::uint32_t le
   return true;
 }
 
-/// Removes the last pipelines, or the last workers if there are no stages.
-bool drop_pipelines(Plan& plan, std::uint32_t count, std::uint32_t least) {
+/// Removes the last pipelines, host groups or single workers.
+bool drop_members(Plan& plan, std::uint32_t count, std::uint32_t least) {
   bool any = false;
-  for (; count > 0 && plan.workers / plan.pipeline.stages > least; --count)
-    for (std::uint32_t stage = 0; stage < plan.pipeline.stages; ++stage)
+  const std::uint32_t workers = workers_per_member(plan);
+  for (; count > 0 && plan.workers / workers > least; --count)
+    for (std::uint32_t worker = 0; worker < workers; ++worker)
       any |= drop_last(plan, plan.workers, RoleKind::worker, 1);
   return any;
 }
@@ -107,9 +109,10 @@ std::vector<Change> changes(const Plan& plan) {
       p.stragglers.erase(p.stragglers.begin() + static_cast<std::ptrdiff_t>(i));
       return true;
     });
-  all.push_back([](Plan& p) { return drop_pipelines(p, 4, 2); });
-  all.push_back([](Plan& p) { return drop_pipelines(p, 1, 1); });
+  all.push_back([](Plan& p) { return drop_members(p, 4, 2); });
+  all.push_back([](Plan& p) { return drop_members(p, 1, 1); });
   all.push_back(drop_stage);
+  all.push_back([](Plan& p) { return set(p.aggregate, plan::Aggregate(plan::NoGroups{})); });
   all.push_back([](Plan& p) {
     std::erase_if(p.faults,
                   [](const plan::Fault& fault) { return fault.actor.kind == RoleKind::standby; });
@@ -131,6 +134,7 @@ std::vector<Change> changes(const Plan& plan) {
   all.push_back([](Plan& p) { return p.simulated && set(p.simulated->at_least, 0u); });
   all.push_back([](Plan& p) { return set(p.micro_batches, 1u); });
   all.push_back([](Plan& p) { return set(p.optimizer.clip_norm, 0.0); });
+  all.push_back([](Plan& p) { return set(p.precision, std::string("fp32")); });
   all.push_back([](Plan& p) { return set(p.local_steps, plan::LocalSteps{}); });
   all.push_back([](Plan& p) { return set(p.delay_policy, plan::DelayPolicy{}); });
   all.push_back([](Plan& p) { return set(p.split_data, plan::SplitData{}); });

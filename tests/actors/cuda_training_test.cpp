@@ -80,12 +80,14 @@ TEST_CASE("a transformer gets the same weights on a GPU as on the processor", "[
   compare(plan);
 }
 
-TEST_CASE("networks in bf16 get the same weights on a GPU as on the processor", "[cuda]") {
+TEST_CASE("networks in bf16 and fp16 get the same weights on a GPU as on the processor", "[cuda]") {
+  const std::string precision = GENERATE("bf16", "fp16");
+  INFO(precision);
   for (Plan plan : {conv_plan(), text_plan()}) {
-    plan.precision = "bf16";
+    plan.precision = precision;
     plan.workers = 2;
     plan.batch = 4;
-    compare(plan, 1e-2);  // sums that differ in their last bits can round to another bf16
+    compare(plan, 1e-2);  // sums that differ in their last bits can round to another operand
   }
 }
 
@@ -99,6 +101,16 @@ TEST_CASE("local steps get the same weights on a GPU, on the processor, and on b
   plan.optimizer = {0.05, 1e-3, plan::Momentum{}};
   plan.fine_tuning.freeze = "0";
   compare(plan);
+}
+
+TEST_CASE("with codecs, a GPU and the processor get the same weights, to codes", "[cuda]") {
+  for (const plan::Codec& push : {plan::Codec{plan::Fp16{}}, plan::Codec{plan::Int8{}},
+                                  plan::Codec{plan::Int4{}}, plan::Codec{plan::OneBit{}}}) {
+    Plan plan = conv_plan();
+    plan.optimizer = {0.01, 0, plan::Sgd{}};
+    plan.compress.push = push;
+    compare(plan, 2e-2);  // gradients that differ in their last bits can round to another code
+  }
 }
 
 TEST_CASE("stages get the same weights on a GPU, on the processor, and on both", "[cuda]") {

@@ -68,8 +68,8 @@ Plan image_plan() {
   return plan;
 }
 
-Plan in_bf16(Plan plan) {
-  plan.precision = "bf16";
+Plan in(const std::string& precision, Plan plan) {
+  plan.precision = precision;
   return plan;
 }
 
@@ -93,8 +93,8 @@ const std::vector<std::string> kStagePlacements = {
 }  // namespace
 
 TEST_CASE("the devices of workers and shards do not change the weights") {
-  for (Plan plan :
-       {tiny_plan(), image_plan(), text_plan(), in_bf16(image_plan()), in_bf16(text_plan())}) {
+  for (Plan plan : {tiny_plan(), image_plan(), text_plan(), in("bf16", image_plan()),
+                    in("bf16", text_plan()), in("fp16", image_plan())}) {
     plan.consistency = plan::Bsp{};
     for (const bool divided : {false, true}) {
       plan.batch = divided ? 4 : 2;
@@ -110,7 +110,7 @@ TEST_CASE("the devices of workers and shards do not change the weights") {
 }
 
 TEST_CASE("the devices of stages do not change the weights") {
-  for (Plan plan : {tiny_plan(), image_plan(), text_plan(), in_bf16(text_plan())}) {
+  for (Plan plan : {tiny_plan(), image_plan(), text_plan(), in("bf16", text_plan())}) {
     plan.consistency = plan::Bsp{};
     plan.pipeline.stages = 2;
     plan.workers = 4;
@@ -132,7 +132,7 @@ TEST_CASE("the devices of stages do not change the weights") {
 }
 
 TEST_CASE("a stage on a GPU trains with the weight versions of its schedule's table") {
-  Plan plan = in_bf16(image_plan());
+  Plan plan = in("bf16", image_plan());
   plan.consistency = plan::Ssp{3};
   plan.pipeline.stages = 3;
   plan.workers = 3;

@@ -145,12 +145,14 @@ TEST_CASE("bsp with N workers equals one worker with N micro-batches, bit for bi
   }
 }
 
-TEST_CASE("bf16 rounds the same for every number of workers, and stays close to fp32") {
+TEST_CASE("bf16 and fp16 round the same for every number of workers, and stay close to fp32") {
+  const std::string precision = GENERATE("bf16", "fp16");
+  INFO(precision);
   for (Plan plan : {bsp_plan(3, 4), text_plan()}) {
     plan.workers = 3;
     plan.batch = 4;
     const auto exact = weights_of(run_plan(plan, 1));
-    plan.precision = "bf16";
+    plan.precision = precision;
     const auto rounded = weights_of(run_plan(plan, 1));
     Plan one = plan;
     one.workers = 1;

@@ -25,7 +25,7 @@ struct AnswerScene {
 
   void pull(WorkerId worker, std::int64_t iteration, std::uint32_t number = 1) {
     const std::uint32_t all[] = {0, 1, 2};
-    answers.begin(worker, {.iteration = Iteration(iteration), .number = number}, all, out);
+    answers.begin(worker, {.iteration = Iteration(iteration), .number = number}, 0, all, out);
   }
   /// Queues an update of one bucket.
   void update(std::uint32_t bucket) {

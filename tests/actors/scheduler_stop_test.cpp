@@ -320,7 +320,8 @@ TEST_CASE("only the first stage of a pipeline may request leases") {
   REQUIRE(refused.size() == 1);
   CHECK(refused[0].to == address_of(WorkerId(1)));
   CHECK(refused[0].body.reason == msg::Refused::Reason::malformed);
-  CHECK(refused[0].body.text.find("worker 1 is stage 1 of its pipeline") != std::string::npos);
+  const std::string& text = refused[0].body.text;
+  CHECK(text.find("worker 1 is not the first of its pipeline") != std::string::npos);
 }
 
 TEST_CASE("messages that were lost with a link are sent again to their stage") {

@@ -126,6 +126,33 @@ TEST_CASE("events of shards that come after the iteration neither change nor kee
   CHECK(follower.open_pulls() == 0);
 }
 
+TEST_CASE("the workers of a host group wait for its last gradient, then for the lead's pull") {
+  std::map<std::pair<std::size_t, Cause>, double> sums;
+  WaitFollower follower([&](const Wait& wait) {
+    sums[{wait.worker, wait.cause}] += (wait.end - wait.begin).seconds();
+  });
+  const WorkerId lead(4), fast(5), slow(6);
+  const Iteration next(1);
+  const auto at = [](std::int64_t time) { return Instant{} + seconds(time); };
+  // All waits end at 20 s: the lead's from 10 s on, and those of the fast worker from 7 s on.
+  follower.handle(worker(4), at(12), event::GroupGathered{lead, Iteration(0), slow, seconds(2)});
+  follower.handle(shard(0), at(13), event::PullParked{lead, next, {}});
+  follower.handle(shard(0), at(17), event::ClockMoved{WorkerId(0), Clock(1)});
+  follower.handle(shard(0), at(17), event::PullReleased{lead, next, WorkerId(0)});
+  follower.handle(shard(0), at(17), event::PullAnswered{lead, next, {}, {}});
+  follower.handle(worker(4), at(20), event::StepStarted{lead, next, 10, seconds(8)});
+  follower.handle(worker(5), at(20), event::StepStarted{fast, next, 10, seconds(13), 1});
+  follower.handle(worker(6), at(20), event::StepStarted{slow, next, 10, seconds(8), 2});
+  CHECK(sums[{4, {Kind::worker, 6}}] == Approx(2));
+  CHECK(sums[{5, {Kind::worker, 6}}] == Approx(5));
+  CHECK(sums[{6, {Kind::worker, 6}}] == 0);
+  for (const std::size_t one : {4, 5, 6}) {
+    CHECK(sums[{one, {Kind::request}}] == Approx(1));
+    CHECK(sums[{one, {Kind::worker, 0}}] == Approx(4));
+    CHECK(sums[{one, {Kind::weights}}] == Approx(3));
+  }
+}
+
 TEST_CASE("the events of a stage divide its waits by its neighbours") {
   std::map<Cause, double> sums;
   WaitFollower follower([&](const Wait& wait) {

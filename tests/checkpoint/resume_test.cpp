@@ -181,6 +181,32 @@ TEST_CASE("a checkpoint is refused by an optimizer with other state") {
   }
 }
 
+TEST_CASE("under bsp, host groups and losses with a factor resume exactly") {
+  for (const bool has_fp16 : {false, true}) {
+    Plan plan = plan_with(plan::Bsp{});
+    plan.workers = 4;
+    plan.aggregate = plan::GroupsOf{2};
+    if (has_fp16) {
+      plan.precision = "fp16";
+      plan.loss_scale = 16777216;  // the first rounds overflow
+    }
+    const Disk disk;
+    const RunTotals whole = run(plan, disk, 6);
+    const auto numbers = *disk.store->numbers();
+    INFO((has_fp16 ? "fp16, " : "fp32, ") << numbers.size() << " checkpoints");
+    REQUIRE(numbers.size() > 3);
+    CHECK((whole.last.skipped_updates > 0) == has_fp16);
+    for (const std::uint64_t number : numbers) {
+      INFO("checkpoint " << number);
+      const RunTotals resumed = run(plan, disk, 1'000'000, number);
+      CHECK(floats_of(resumed.weights) == floats_of(whole.weights));
+      CHECK(resumed.last.loss_scale == whole.last.loss_scale);
+    }
+    const auto& last = *disk.store->manifest(numbers.back());
+    CHECK((last.loss_scale > 0) == has_fp16);
+  }
+}
+
 TEST_CASE("with a codec for pushes, a run resumes from any checkpoint but the last exactly") {
   struct {
     plan::Codec codec;

@@ -1,5 +1,6 @@
 // The placement of a job's actors on nodes.
 #include "actors/cluster/placement.hpp"
+#include "plan/groups.hpp"
 
 #include <catch2/catch.hpp>
 #include <map>
@@ -96,6 +97,32 @@ TEST_CASE("items place single actors or all actors of a kind; single actors take
   CHECK(placed(2, "worker2=1,workers=2").workers == nodes({2, 2, 1, 2}));
   CHECK(placed(2, "shard0=2,worker3=later").shards == nodes({2, 2, 1}));
   CHECK(placed(2, "worker3=later").workers.back() == kNowhere);
+}
+
+TEST_CASE("the workers of a node are a host group, and those of a group have one node", "[group]") {
+  Plan plan = plan_of(2, 8, 1);
+  plan.consistency = plan::Bsp{};
+  plan.aggregate = plan::HostGroups{};
+  const auto group_of = [&](std::uint32_t agents, const std::string& place) {
+    const auto placed = place_actors(agents, plan, place);
+    REQUIRE(placed);
+    const auto grouped = with_host_groups(plan, *placed);
+    return grouped ? concat(workers_per_group(*grouped)) : grouped.error().text;
+  };
+  CHECK(group_of(0, "") == "8");
+  CHECK(group_of(2, "") == "4");
+  CHECK(group_of(4, "") == "2");
+  CHECK(group_of(8, "") == "1");
+  CHECK_THAT(group_of(3, ""), Contains("8 workers cannot be divided into groups of 3"));
+  CHECK_THAT(group_of(2, "worker5=1"),
+             Contains("worker 5 is on another node") || Contains("groups of"));
+  plan.aggregate = plan::GroupsOf{2};
+  CHECK(group_of(3, "") == "2");
+  CHECK_THAT(group_of(3, "worker1=3"), Contains("workers 0 to 1 are a group"));
+  const auto placed = place_actors(3, plan, "");
+  REQUIRE(placed);
+  for (std::uint32_t lead = 0; lead < 8; lead += 2)
+    CHECK(placed->workers[lead] == placed->workers[lead + 1]);
 }
 
 TEST_CASE("with enough nodes, each stage of a pipeline has its own node") {

@@ -61,16 +61,25 @@ cublasStatus_t cublasSgemm_64(cublasHandle_t, cublasOperation_t op_a, cublasOper
 
 namespace {
 
+float float_of(const void* numbers, cudaDataType type, std::int64_t i) {
+  switch (type) {
+    case CUDA_R_16BF:
+      return leeway::kernels::to_float(static_cast<const leeway::kernels::Bf16*>(numbers)[i]);
+    case CUDA_R_16F:
+      return leeway::kernels::to_float(static_cast<const leeway::kernels::F16*>(numbers)[i]);
+    case CUDA_R_32F:
+      break;
+  }
+  return static_cast<const float*>(numbers)[i];
+}
+
 /// A matrix by columns, as floats.
 std::vector<float> floats_of(const void* matrix, cudaDataType type, std::int64_t rows,
                              std::int64_t columns, std::int64_t leading) {
   std::vector<float> floats(static_cast<std::size_t>(leading * columns));
   for (std::int64_t column = 0; column < columns; ++column)
     for (std::int64_t i = column * leading; i < column * leading + rows; ++i)
-      floats[static_cast<std::size_t>(i)] =
-          type == CUDA_R_32F
-              ? static_cast<const float*>(matrix)[i]
-              : leeway::kernels::to_float(static_cast<const leeway::kernels::Bf16*>(matrix)[i]);
+      floats[static_cast<std::size_t>(i)] = float_of(matrix, type, i);
   return floats;
 }
 

@@ -8,7 +8,7 @@ enum cublasOperation_t { CUBLAS_OP_N, CUBLAS_OP_T };
 enum cublasMath_t { CUBLAS_DEFAULT_MATH };
 enum cublasPointerMode_t { CUBLAS_POINTER_MODE_HOST };
 enum cublasAtomicsMode_t { CUBLAS_ATOMICS_NOT_ALLOWED };
-enum cudaDataType { CUDA_R_32F = 0, CUDA_R_16BF = 14 };
+enum cudaDataType { CUDA_R_32F = 0, CUDA_R_16F = 2, CUDA_R_16BF = 14 };
 enum cublasComputeType_t { CUBLAS_COMPUTE_32F = 68, CUBLAS_COMPUTE_32F_FAST_TF32 = 77 };
 enum cublasGemmAlgo_t { CUBLAS_GEMM_DEFAULT = -1 };
 
@@ -28,7 +28,8 @@ cublasStatus_t cublasSgemm_64(cublasHandle_t handle, cublasOperation_t op_a, cub
                               const float* a, std::int64_t lda, const float* b, std::int64_t ldb,
                               const float* beta, float* c, std::int64_t ldc);
 
-/// The same for matrices of other types. A and B have the same type, C is f32. TF32 computes in f32.
+/// The same for matrices of other types. A and B have the same type, C is f32. TF32 computes in
+/// f32.
 cublasStatus_t cublasGemmEx_64(cublasHandle_t handle, cublasOperation_t op_a,
                                cublasOperation_t op_b, std::int64_t m, std::int64_t n,
                                std::int64_t k, const void* alpha, const void* a,

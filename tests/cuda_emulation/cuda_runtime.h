@@ -25,6 +25,13 @@ T min(T a, T b) {
   return b < a ? b : a;
 }
 using std::isfinite;
+// A product and a sum that no multiply-add replaces.
+inline float __fmul_rn(float a, float b) {
+  return a * b;
+}
+inline float __fadd_rn(float a, float b) {
+  return a + b;
+}
 /// Index of the lowest bit plus 1; 0 if no bit is set.
 inline int __ffs(int bits) {
   return __builtin_ffs(bits);

@@ -89,29 +89,57 @@ TEST_CASE("conv2d equals its definition, with whole and with split parameters", 
   });
 }
 
+namespace {
+
+/// Checks all cases with operands that are rounded to the type of `precision`.
+void check_rounded(Executor& executor, Precision precision) {
+  const DType type = kernels::half_type(precision);
+  Rng rng(7);
+  for (auto shape : conv2d_cases()) {
+    const bool small_groups =
+        shape.groups > 1 && shape.channels * shape.outputs / (shape.groups * shape.groups) <= 64;
+    if (small_groups && executor.device().kind == Device::Kind::cuda) continue;  // in fp32
+    CAPTURE(name_of(precision), describe(shape));
+    shape.precision = precision;
+    const Example e(shape, rng);
+    const Doubles x = to_doubles(rounded_to(type, e.x));
+    const Doubles weight = to_doubles(rounded_to(type, e.weight));
+    const auto y = reference::conv2d_forward(x, weight, to_doubles(e.bias), shape);
+    const auto g = reference::conv2d_backward(to_doubles(rounded_to(type, e.dy)), x, weight, shape);
+    const auto exact = reference::conv2d_backward(to_doubles(e.dy), x, weight, shape);
+    for (Rng* split : {static_cast<Rng*>(nullptr), &rng}) {
+      REQUIRE(worst_error(forward(executor, e, true, split), y) < 1e-4);
+      const Gradients got = backward(executor, e, true, true, split);
+      REQUIRE(worst_error(got.dx, g.dx) < 1e-4);
+      REQUIRE(worst_error(got.dweight, g.dweight) < 1e-4);  // tensor cores truncate their sums
+      REQUIRE(worst_error(got.dbias, exact.dbias) < 3e-5);
+    }
+  }
+}
+
+}  // namespace
+
 TEST_CASE("conv2d in bf16 equals fp32 with rounded operands", "[conv2d]") {
+  for_each_executor([](Executor& executor) { check_rounded(executor, Precision::bf16); });
+}
+
+TEST_CASE("conv2d in fp16 equals fp32 with rounded operands", "[conv2d]") {
+  for_each_executor([](Executor& executor) { check_rounded(executor, Precision::fp16); });
+}
+
+TEST_CASE("a convolution's weights that are rounded to different types have different forms",
+          "[conv2d]") {
   for_each_executor([](Executor& executor) {
-    Rng rng(7);
-    for (auto shape : conv2d_cases()) {
-      const bool small_groups =
-          shape.groups > 1 && shape.channels * shape.outputs / (shape.groups * shape.groups) <= 64;
-      if (small_groups && executor.device().kind == Device::Kind::cuda) continue;  // in fp32
-      CAPTURE(describe(shape));
-      shape.precision = Precision::bf16;
-      const Example e(shape, rng);
-      const Doubles x = to_doubles(rounded_to_bf16(e.x));
-      const Doubles weight = to_doubles(rounded_to_bf16(e.weight));
-      const auto y = reference::conv2d_forward(x, weight, to_doubles(e.bias), shape);
-      const auto g =
-          reference::conv2d_backward(to_doubles(rounded_to_bf16(e.dy)), x, weight, shape);
-      const auto exact = reference::conv2d_backward(to_doubles(e.dy), x, weight, shape);
-      for (Rng* split : {static_cast<Rng*>(nullptr), &rng}) {
-        REQUIRE(worst_error(forward(executor, e, true, split), y) < 1e-4);
-        const Gradients got = backward(executor, e, true, true, split);
-        REQUIRE(worst_error(got.dx, g.dx) < 1e-4);
-        REQUIRE(worst_error(got.dweight, g.dweight) < 1e-4);  // tensor cores truncate their sums
-        REQUIRE(worst_error(got.dbias, exact.dbias) < 3e-5);
+    for (const ConvPass pass : {ConvPass::forward, ConvPass::backward}) {
+      kernels::Conv2dShape shape{2, 16, 9, 8, 32, 3, 1, 1, 1};
+      std::vector<kernels::PackForm> forms;
+      for (const Precision precision : {Precision::fp32, Precision::bf16, Precision::fp16}) {
+        shape.precision = precision;
+        forms.push_back(executor.conv2d_form(shape, pass));
       }
+      REQUIRE_FALSE(forms[0] == forms[1]);
+      REQUIRE_FALSE(forms[1] == forms[2]);
+      REQUIRE_FALSE(forms[2] == forms[0]);
     }
   });
 }

@@ -164,13 +164,15 @@ Floats losses(Executor& executor, Rng rng) {
     all.push_back(static_cast<float>(result.correct));
     if (with_gradient) append(all, dy.read());
   };
+  const float scale = rng.one_in(2) ? 1.0f : 300.0f;
   for (const bool with_gradient : {true, false}) {
     float* const gradient = with_gradient ? dy.data() : nullptr;
-    executor.softmax_cross_entropy(loss.data(), gradient, y.data(), labels.data(), batch, classes);
+    executor.softmax_cross_entropy(loss.data(), gradient, y.data(), labels.data(), batch, classes,
+                                   scale);
     keep(with_gradient);
-    executor.sigmoid_cross_entropy(loss.data(), gradient, y.data(), t.data(), count);
+    executor.sigmoid_cross_entropy(loss.data(), gradient, y.data(), t.data(), count, scale);
     keep(with_gradient);
-    executor.mean_squared_error(loss.data(), gradient, y.data(), t.data(), count);
+    executor.mean_squared_error(loss.data(), gradient, y.data(), t.data(), count, scale);
     keep(with_gradient);
   }
   return all;
@@ -277,6 +279,21 @@ TEST_CASE("a GPU finds the first of many NaNs", "[cuda]") {
   CHECK(gpu->find_non_finite(x.data(), std::ssize(values)) == 5);
 }
 
+TEST_CASE("a GPU encodes arrays of more tiles than the grid has warps", "[cuda]") {
+  const auto gpu = gpu_or_none();
+  if (!gpu) return;
+  constexpr std::int64_t kCount = (std::int64_t{9} << 20) + 5;
+  Rng rng(4);
+  const Floats values = random_floats(rng, kCount);
+  const kernels::Encoding encoding{kernels::Encoding::Kind::bf16};
+  const Array<float> from(*gpu, values);
+  auto bytes = Array<std::byte>::poisoned(*gpu, static_cast<std::int64_t>(encoding.bytes(kCount)));
+  gpu->encode({.count = kCount, .bytes = bytes.data(), .values = from.data()}, encoding);
+  std::vector<std::byte> expected(encoding.bytes(kCount));
+  kernels::encode({.count = kCount, .bytes = expected.data(), .values = values.data()}, encoding);
+  CHECK(bytes.read() == expected);
+}
+
 TEST_CASE("losses on a GPU match the CPU", "[cuda]") {
   compare(15, 1e-5, losses);
 }
@@ -296,7 +313,7 @@ TEST_CASE("an invalid label makes the loss NaN on a GPU", "[cuda]") {
     const Array<float> logits(*gpu, Floats(6, 1.0f));
     const Array<std::int32_t> labels(*gpu, {0, label});
     LossResult loss(*gpu);
-    gpu->softmax_cross_entropy(loss.data(), nullptr, logits.data(), labels.data(), 2, 3);
+    gpu->softmax_cross_entropy(loss.data(), nullptr, logits.data(), labels.data(), 2, 3, 1);
     CHECK(std::isnan(loss.read().loss));
   }
 }

@@ -1,4 +1,5 @@
 #include <catch2/catch.hpp>
+#include <functional>
 #include <numeric>
 
 #include "tests/kernels/executors.hpp"
@@ -107,11 +108,11 @@ TEST_CASE("losses, relu, accumulate and update on an executor equal their defini
     executor.relu_backward(back.data(), x.data(), out.data(), 4);
     REQUIRE(back.read() == Floats{0, 2, 0.5f, 0});
     LossResult loss(executor);
-    executor.mean_squared_error(loss.data(), out.data(), x.data(), t.data(), 4);
+    executor.mean_squared_error(loss.data(), out.data(), x.data(), t.data(), 4, 1);
     REQUIRE(loss.read().loss == Approx(1.25));
     REQUIRE(out.read() == Floats{-0.5f, 0, 0, -1});
     const Array<std::int32_t> labels(executor, {1, 0});
-    executor.softmax_cross_entropy(loss.data(), out.data(), x.data(), labels.data(), 2, 2);
+    executor.softmax_cross_entropy(loss.data(), out.data(), x.data(), labels.data(), 2, 2, 1);
     REQUIRE(loss.read().correct == 2);
     REQUIRE(loss.read().loss ==
             Approx((std::log1p(std::exp(-3.0)) + std::log1p(std::exp(-3.5))) / 2));
@@ -125,5 +126,36 @@ TEST_CASE("losses, relu, accumulate and update on an executor equal their defini
     REQUIRE(executor.find_non_finite(x.data(), 4) == -1);
     const Array<float> bad(executor, {1, 2, INFINITY, NAN});
     REQUIRE(executor.find_non_finite(bad.data(), 4) == 2);
+  });
+}
+
+TEST_CASE("the scale of a loss multiplies its gradient and not the loss", "[executor]") {
+  for_each_executor([](Executor& executor) {
+    Rng rng(4);
+    const std::int64_t batch = 70, classes = 40, count = batch * classes;
+    const Array<float> y(executor, random_floats(rng, count, 3)), t(executor, Floats(2800, 0.25f));
+    const Array<std::int32_t> labels(executor, std::vector<std::int32_t>(70, 5));
+    const std::function<void(kernels::ClassLoss*, float*, float)> losses[] = {
+        [&](auto* loss, float* dy, float scale) {
+          executor.softmax_cross_entropy(loss, dy, y.data(), labels.data(), batch, classes, scale);
+        },
+        [&](auto* loss, float* dy, float scale) {
+          executor.sigmoid_cross_entropy(loss, dy, y.data(), t.data(), count, scale);
+        },
+        [&](auto* loss, float* dy, float scale) {
+          executor.mean_squared_error(loss, dy, y.data(), t.data(), count, scale);
+        }};
+    for (const auto& compute : losses) {
+      auto plain = Array<float>::poisoned(executor, count);
+      auto scaled = Array<float>::poisoned(executor, count);
+      LossResult one(executor), other(executor);
+      compute(one.data(), plain.data(), 1);
+      compute(other.data(), scaled.data(), 1024);
+      Floats expected = plain.read();
+      for (float& value : expected) value *= 1024;
+      REQUIRE(scaled.read() == expected);
+      REQUIRE(one.read().loss == other.read().loss);
+      REQUIRE(one.read().correct == other.read().correct);
+    }
   });
 }

@@ -21,7 +21,7 @@ Result run(Executor& executor, const Floats& logits, const Floats& truths, bool 
   auto dy = Array<float>::poisoned(executor, count);
   LossResult result(executor);
   executor.sigmoid_cross_entropy(result.data(), with_gradient ? dy.data() : nullptr, y.data(),
-                                 t.data(), count);
+                                 t.data(), count, 1);
   return {result.read(), dy.read()};
 }
 
@@ -59,7 +59,7 @@ TEST_CASE("sigmoid cross entropy computes its gradient in place", "[loss]") {
     Array<float> y(executor, logits);
     const Array<float> t(executor, truths);
     LossResult result(executor);
-    executor.sigmoid_cross_entropy(result.data(), y.data(), y.data(), t.data(), 1500);
+    executor.sigmoid_cross_entropy(result.data(), y.data(), y.data(), t.data(), 1500, 1);
     const Result apart = run(executor, logits, truths, true);
     REQUIRE(result.read().loss == apart.loss.loss);
     REQUIRE(y.read() == apart.dy);

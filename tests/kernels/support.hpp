@@ -25,13 +25,13 @@ inline Floats poisoned(std::int64_t count) {
   return Floats(static_cast<std::size_t>(count), std::numeric_limits<float>::quiet_NaN());
 }
 
-/// The values, rounded to bf16.
-inline Floats rounded_to_bf16(const Floats& values) {
+/// The values, rounded to bf16 or f16.
+inline Floats rounded_to(DType type, const Floats& values) {
   Floats rounded(values.size());
   std::vector<std::uint16_t> narrow(values.size());
   const auto count = static_cast<std::int64_t>(values.size());
-  kernels::convert(narrow.data(), DType::bf16, values.data(), DType::f32, count);
-  kernels::convert(rounded.data(), DType::f32, narrow.data(), DType::bf16, count);
+  kernels::convert(narrow.data(), type, values.data(), DType::f32, count);
+  kernels::convert(rounded.data(), DType::f32, narrow.data(), type, count);
   return rounded;
 }
 

@@ -36,6 +36,11 @@ void make_valid(msg::StoredBlock& message) {
   for (auto& one : message.pulled) one.weights.codec = CodecId::none;
 }
 
+void make_valid(msg::GroupShare& message) {
+  message.end = std::max(message.begin, message.end);
+  remove_empty(message.blocks);
+}
+
 void make_valid(msg::Lease& message) {
   message.end = std::max(message.begin, message.end);
 }

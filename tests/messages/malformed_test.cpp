@@ -46,7 +46,7 @@ TEST_CASE("an error names the message, the field, the value found and the valid 
   CHECK(push_error(&msg::Push::bucket_count, 4097u) ==
         "push: bucket_count is 4097, must be 1 to 4096");
   CHECK(push_error(&msg::Push::bucket, 1u) == "push: bucket is 1, must be below 1");
-  CHECK(push_error(&msg::Push::kind, static_cast<Kind>(3)) == "push: kind has the unknown value 3");
+  CHECK(push_error(&msg::Push::kind, static_cast<Kind>(4)) == "push: kind has the unknown value 4");
   CHECK(push_error(&msg::Push::weight, -0.5) == "push: weight is -0.5, must be 0 or more");
   CHECK(push_error(&msg::Push::weight, HUGE_VAL) == "push: weight is inf, must be 0 or more");
   CHECK(push_error(&msg::Push::weight, std::nan("")) == "push: weight is nan, must be 0 or more");

@@ -25,9 +25,10 @@ namespace {
 /// The base plan of a search. A third of the runs drawn from `tiny` have pipelines, and all runs
 /// drawn from the others. Gradients of `encoded` are sent in 8 bits. `tied` is a transformer with
 /// tied weights in its first and last stage. Runs drawn from `crashing` write checkpoints, lose
-/// power and are resumed; they train with Adam and an lr schedule. `encoded_crashing` is both. Runs
-/// drawn from `clustered`, and no others, are on node agents. Runs drawn from `replicated` lose
-/// replicas of shards, and those drawn from `losing` lose nodes with replicas.
+/// power and are resumed; they train with Adam and an lr schedule. `encoded_crashing` is both.
+/// Products of `overflowing` have operands in fp16, and losses often a factor too large for it.
+/// Runs drawn from `clustered`, and no others, are on node agents. Runs drawn from `replicated`
+/// lose replicas of shards, and those drawn from `losing` lose nodes with replicas.
 enum class Base {
   tiny,
   encoded,
@@ -35,6 +36,7 @@ enum class Base {
   tied,
   crashing,
   encoded_crashing,
+  overflowing,
   replicated,
   losing,
   clustered
@@ -84,6 +86,12 @@ constexpr Described kMutants[] = {
                      "a shard does not report that a checkpoint lacks residuals"),
     LEEWAY_MUTANT_IN(encoded_crashing, residual_kept_back,
                      "a worker encodes the push before a checkpoint"),
+    LEEWAY_MUTANT_IN(overflowing, overflow_left_out,
+                     "the other pushes of a round with an overflow are applied"),
+    LEEWAY_MUTANT(group_gradient_not_awaited,
+                  "the lead pushes without the last gradients of its group"),
+    LEEWAY_MUTANT(group_samples_twice, "two workers of a group compute the same sample"),
+    LEEWAY_MUTANT(group_session_kept, "a group goes on after a broken link between its workers"),
     LEEWAY_MUTANT_IN(tied, tied_gradient_applied_alone,
                      "one stage's gradient is applied without the other's"),
     LEEWAY_MUTANT_IN(tied, tied_gradient_lost,
@@ -217,9 +225,10 @@ std::shared_ptr<const Job> job_of(Base base) {
     if (base == Base::encoded_crashing) plan.compress.push = plan::Int8{};
     return test::job_of(plan);
   }
-  if (base == Base::encoded) {
+  if (base == Base::encoded || base == Base::overflowing) {
     Plan plan = test::tiny_plan();
-    plan.compress.push = plan::Int8{};
+    if (base == Base::encoded) plan.compress.push = plan::Int8{};
+    if (base == Base::overflowing) plan.precision = "fp16";
     return test::job_of(plan);
   }
   Plan plan = base == Base::tied ? test::text_plan() : test::tiny_plan();
@@ -280,8 +289,9 @@ bool passes_without_bugs(const Arguments& arguments, Base base) {
 }
 
 int run(const Arguments& arguments) {
-  for (const Base base : {Base::tiny, Base::encoded, Base::tied, Base::crashing,
-                          Base::encoded_crashing, Base::replicated, Base::losing, Base::clustered})
+  for (const Base base :
+       {Base::tiny, Base::encoded, Base::tied, Base::crashing, Base::encoded_crashing,
+        Base::overflowing, Base::replicated, Base::losing, Base::clustered})
     if (arguments.names.empty() && !passes_without_bugs(arguments, base)) return 1;
   if (arguments.markdown) {
     std::printf("| mutant | planted bug | found by | seed |\n|---|---|---|---|\n");

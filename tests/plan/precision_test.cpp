@@ -7,7 +7,8 @@ using Catch::Contains;
 
 namespace {
 
-constexpr auto kFp32 = Precision::fp32, kTf32 = Precision::tf32, kBf16 = Precision::bf16;
+constexpr auto kFp32 = Precision::fp32, kTf32 = Precision::tf32, kBf16 = Precision::bf16,
+               kFp16 = Precision::fp16;
 
 std::vector<Precision> of_four(const std::string& text) {
   const auto precisions = parse_precision(text, 4);
@@ -21,19 +22,20 @@ std::vector<Precision> of_four(const std::string& text) {
 TEST_CASE("one precision is that of all layers, and a list names layers that differ") {
   CHECK(of_four("fp32") == std::vector(4, kFp32));
   CHECK(of_four("bf16") == std::vector(4, kBf16));
+  CHECK(of_four("fp16") == std::vector(4, kFp16));
+  CHECK(of_four("fp16,0=fp32,3=bf16") == std::vector{kFp32, kFp16, kFp16, kBf16});
   CHECK(of_four("bf16,0=fp32") == std::vector{kFp32, kBf16, kBf16, kBf16});
   CHECK(of_four("fp32,1-2=bf16,3=tf32") == std::vector{kFp32, kBf16, kBf16, kTf32});
   CHECK(of_four("tf32,0-3=bf16,3=fp32") == std::vector{kBf16, kBf16, kBf16, kFp32});
 }
 
 TEST_CASE("an unknown precision or layer is refused with a remedy") {
-  for (const char* text :
-       {"", "fp16", "BF16", "bf16 ", "0=bf16", "bf16,", "bf16,0=fp32,", "bf16,0",
-        "bf16,0=", "bf16,=fp32", "bf16,2-1=fp32", "bf16,x=fp32", "bf16,0=fp16"}) {
+  for (const char* text : {"", "fp8", "BF16", "bf16 ", "0=bf16", "bf16,", "bf16,0=fp32,", "bf16,0",
+                           "bf16,0=", "bf16,=fp32", "bf16,2-1=fp32", "bf16,x=fp32", "bf16,0=fp8"}) {
     INFO(text);
     const auto precisions = parse_precision(text, 4);
     REQUIRE_FALSE(precisions);
-    CHECK_THAT(precisions.error().text, Contains("give --precision fp32, bf16 or tf32"));
+    CHECK_THAT(precisions.error().text, Contains("give --precision fp32, bf16, fp16 or tf32"));
   }
   CHECK_THAT(parse_precision("bf16,2-4=fp32", 4).error().text,
              Contains("there is no layer 4; give layers from 0 to 3"));

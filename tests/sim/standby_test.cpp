@@ -28,20 +28,33 @@ struct Case {
   bool exact() const { return std::holds_alternative<plan::Bsp>(plan.consistency); }
 };
 
-/// All policies, rounds with a limited norm, and pipelines.
+/// All policies, rounds with a limited norm, pipelines, host groups, and losses with a factor that
+/// overflows.
 const std::vector<Case>& cases() {
   static const std::vector<Case> all = [] {
-    std::vector<Case> made = {
-        {"bsp", replicated(plan::Bsp{})},        {"ssp", replicated(plan::Ssp{1})},
-        {"asp", replicated(plan::Asp{})},        {"adaptive", replicated(plan::Adaptive{1, 3})},
-        {"backup", replicated(plan::Backup{1})}, {"limited norm", replicated(plan::Bsp{})},
-        {"prefetch", replicated(plan::Ssp{2})},  {"pipelines", replicated(plan::Bsp{})}};
+    std::vector<Case> made = {{"bsp", replicated(plan::Bsp{})},
+                              {"ssp", replicated(plan::Ssp{1})},
+                              {"asp", replicated(plan::Asp{})},
+                              {"adaptive", replicated(plan::Adaptive{1, 3})},
+                              {"backup", replicated(plan::Backup{1})},
+                              {"limited norm", replicated(plan::Bsp{})},
+                              {"prefetch", replicated(plan::Ssp{2})},
+                              {"pipelines", replicated(plan::Bsp{})},
+                              {"host groups", replicated(plan::Bsp{})},
+                              {"fp16", replicated(plan::Bsp{})},
+                              {"fp16 under ssp", replicated(plan::Ssp{1})}};
     made[5].plan.optimizer.clip_norm = 0.1;
     made[6].plan.prefetch = true;
     Plan& piped = made[7].plan;
     piped.workers = 4;
     piped.pipeline.stages = 2;
     piped.micro_batches = 2;
+    made[8].plan.workers = 4;
+    made[8].plan.aggregate = plan::GroupsOf{2};
+    for (const std::size_t i : {9, 10}) {
+      made[i].plan.precision = "fp16";
+      made[i].plan.loss_scale = 16777216;
+    }
     return made;
   }();
   return all;

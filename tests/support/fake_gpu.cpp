@@ -219,25 +219,25 @@ class QueuedGpu final : public FakeGpu {
       cpu.linear_backward(dx, dw, db, dy, x, w, shape);
     });
   }
-  kernels::PackForm linear_bf16_form(const kernels::LinearShape& shape) override {
-    return kernels::linear_bf16_form(shape);
+  kernels::PackForm linear_half_form(const kernels::LinearShape& shape) override {
+    return kernels::linear_half_form(shape);
   }
-  void linear_bf16_pack(std::byte* packed, kernels::ConstSlices weight,
+  void linear_half_pack(std::byte* packed, kernels::ConstSlices weight,
                         const kernels::LinearShape& shape) override {
-    queue_.add([=, w = kept(weight)](Executor& cpu) { cpu.linear_bf16_pack(packed, w, shape); });
+    queue_.add([=, w = kept(weight)](Executor& cpu) { cpu.linear_half_pack(packed, w, shape); });
   }
-  std::size_t linear_bf16_scratch_bytes(const kernels::LinearShape& shape) override {
-    return kernels::linear_bf16_scratch_bytes(shape);
+  std::size_t linear_half_scratch_bytes(const kernels::LinearShape& shape) override {
+    return kernels::linear_half_scratch_bytes(shape);
   }
-  void linear_bf16_forward(float* y, const float* x, const std::byte* packed, const float* bias,
+  void linear_half_forward(float* y, const float* x, const std::byte* packed, const float* bias,
                            std::byte* scratch, const kernels::LinearShape& shape) override {
-    queue_.add([=](Executor& cpu) { cpu.linear_bf16_forward(y, x, packed, bias, scratch, shape); });
+    queue_.add([=](Executor& cpu) { cpu.linear_half_forward(y, x, packed, bias, scratch, shape); });
   }
-  void linear_bf16_backward(float* dx, kernels::Slices dweight, float* dbias, const float* dy,
+  void linear_half_backward(float* dx, kernels::Slices dweight, float* dbias, const float* dy,
                             const float* x, const std::byte* packed, std::byte* scratch,
                             const kernels::LinearShape& shape) override {
     queue_.add([=, dw = kept(dweight)](Executor& cpu) {
-      cpu.linear_bf16_backward(dx, dw, dbias, dy, x, packed, scratch, shape);
+      cpu.linear_half_backward(dx, dw, dbias, dy, x, packed, scratch, shape);
     });
   }
   kernels::PackForm conv2d_form(const kernels::Conv2dShape& shape,
@@ -373,23 +373,23 @@ class QueuedGpu final : public FakeGpu {
   // ---- kernels: losses, gradients, weights ----
 
   void softmax_cross_entropy(kernels::ClassLoss* result, float* dlogits, const float* logits,
-                             const std::int32_t* labels, std::int64_t batch,
-                             std::int64_t classes) override {
+                             const std::int32_t* labels, std::int64_t batch, std::int64_t classes,
+                             float scale) override {
     queue_.add([=](Executor& cpu) {
       try {
-        cpu.softmax_cross_entropy(result, dlogits, logits, labels, batch, classes);
+        cpu.softmax_cross_entropy(result, dlogits, logits, labels, batch, classes, scale);
       } catch (const CheckFailed&) {  // a GPU cannot throw
         *result = {std::numeric_limits<double>::quiet_NaN(), 0};
       }
     });
   }
   void sigmoid_cross_entropy(kernels::ClassLoss* result, float* dy, const float* y, const float* t,
-                             std::int64_t count) override {
-    queue_.add([=](Executor& cpu) { cpu.sigmoid_cross_entropy(result, dy, y, t, count); });
+                             std::int64_t count, float scale) override {
+    queue_.add([=](Executor& cpu) { cpu.sigmoid_cross_entropy(result, dy, y, t, count, scale); });
   }
   void mean_squared_error(kernels::ClassLoss* result, float* dy, const float* y, const float* t,
-                          std::int64_t count) override {
-    queue_.add([=](Executor& cpu) { cpu.mean_squared_error(result, dy, y, t, count); });
+                          std::int64_t count, float scale) override {
+    queue_.add([=](Executor& cpu) { cpu.mean_squared_error(result, dy, y, t, count, scale); });
   }
   void accumulate(float* acc, const float* g, float scale, std::int64_t count,
                   kernels::Write write) override {
@@ -398,6 +398,9 @@ class QueuedGpu final : public FakeGpu {
   void convert(void* to, DType to_type, const void* from, DType from_type,
                std::int64_t count) override {
     queue_.add([=](Executor& cpu) { cpu.convert(to, to_type, from, from_type, count); });
+  }
+  void encode(const kernels::EncodingBuffers& buffers, const kernels::Encoding& encoding) override {
+    queue_.add([=](Executor& cpu) { cpu.encode(buffers, encoding); });
   }
   void update(const kernels::UpdateBuffers& buffers,
               const kernels::UpdateFormula& formula) override {

@@ -1,15 +1,18 @@
 #pragma once
-// FourBf16: four numbers that a thread rounds and stores together.
+// Four: four numbers of 16 bits that a thread rounds and stores together.
 #include "kernels/convert_formulas.hpp"
 #include "kernels/cuda/stream.hpp"
 
 namespace leeway::kernels::cuda {
 
-struct alignas(8) FourBf16 {
-  Bf16 x, y, z, w;
+/// Half: Bf16 or F16.
+template <class Half>
+struct alignas(8) Four {
+  Half x, y, z, w;
 };
 
-__device__ inline void round_four(FourBf16& to, float4 from) {
+template <class Half>
+__device__ inline void round_four(Four<Half>& to, float4 from) {
   from_float(to.x, from.x);
   from_float(to.y, from.y);
   from_float(to.z, from.z);
