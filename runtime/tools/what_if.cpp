@@ -98,7 +98,8 @@ Expected<Measured> read_run(const WhatIfOptions& options) {
   plan->faults.clear();
   plan->checkpoints = {};
   plan->device = "cpu";
-  plan->simulated->workers_per_node = workers_per_group(*plan);
+  // Measured times contain all waiting for cores.
+  plan->simulated->workers_per_node = plan->simulated->cores = workers_per_group(*plan);
   plan->stop.iterations = steps->iterations(workers_per_member(*plan));
   plan->stop.accuracy = plan->stop.seconds = 0;
   if (!options.gradients) plan->evaluate_every = 0;
