@@ -7,8 +7,8 @@
 // message counts with its header. The model has 1,024 layers of 128 x 128 weights, 64 MiB. The ring
 // of N nodes is computed: 2 (N - 1) steps, each of which sends 1/N of the gradient to the next node
 // (Patarasu and Yuan, J. Parallel Distrib. Comput. 2009). With several workers per node, each node
-// first sums the gradients of its own. Computing takes no time in either, nor do messages within a
-// node.
+// first sums the gradients of its workers. Computing takes no time in either case, and messages
+// within a node take no time in the ring.
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <map>

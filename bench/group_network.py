@@ -16,7 +16,7 @@ import tempfile
 from pathlib import Path
 
 from network_table import LATENCY, Measurement, Network
-from run_result import benchmark_arguments, output_of, result_of
+from run_result import benchmark_arguments, median_and_spread, output_of, result_of
 
 WAYS = {"none": "each worker pushes", "host": "host groups"}
 
@@ -64,8 +64,7 @@ def main():
                             bin_folder / args.scenario, "--simulate", "--gradients", "none", "--world",
                             f"@{world},nodes=pairs,workers_per_node={per_node},cores={cores},latency={LATENCY},link={link or 0}",
                             "--aggregate", way, *timed)["samples_per_second"]
-                        of = statistics.median(rates[way])
-                        spread = (max(rates[way]) - min(rates[way])) / 2 / of
+                        of, spread = median_and_spread(rates[way])
                         print(f"| {name} | {words} | {statistics.median(sent[way]):.2f} | {of:,.0f} ± {spread:.0%} | "
                               f"{simulated:,.0f} |", flush=True)
             finally:

@@ -12,14 +12,13 @@ and an otherwise idle machine.
 
 import json
 import os
-import statistics
 import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
 
-from run_result import benchmark_arguments, output_of, result_of
+from run_result import benchmark_arguments, median_and_spread, output_of, result_of
 
 CODECS = ["none", "push=bf16,pull=bf16", "push=int8,pull=bf16", "push=int8,pull=int8",
           "push=top_k(0.01),pull=bf16"]
@@ -137,11 +136,11 @@ def main():
                         print(f"{text}: round {number + 1} of {args.rounds}", file=sys.stderr)
                     simulated = {codec: simulate(bin_folder / args.scenario, world, codec, link, timed)
                                  for codec in args.codecs}
-                    of = {codec: statistics.median(values) for codec, values in rates.items()}
+                    of = {codec: median_and_spread(values) for codec, values in rates.items()}
                     name = "not limited" if link is None else f"{text} Gbit/s"
                     for codec in args.codecs:
-                        spread = (max(rates[codec]) - min(rates[codec])) / 2 / of[codec]
-                        print(f"| {name} | `{codec}` | {of[codec]:,.0f} ± {spread:.0%} | {of[codec] / of[first]:.2f} | "
+                        median, spread = of[codec]
+                        print(f"| {name} | `{codec}` | {median:,.0f} ± {spread:.0%} | {median / of[first][0]:.2f} | "
                               f"{simulated[codec]:,.0f} | {simulated[codec] / simulated[first]:.2f} |", flush=True)
             finally:
                 measurement.stop()

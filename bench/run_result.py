@@ -3,6 +3,7 @@
 import argparse
 import json
 import re
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -43,6 +44,12 @@ def result_of(*command):
         out = Path(folder) / "run"
         output_of(*command, "--out", out, "--quiet")
         return json.loads((out / "result.json").read_text())
+
+
+def median_and_spread(values):
+    """The median, and half the range relative to it."""
+    median = statistics.median(values)
+    return median, (max(values) - min(values)) / 2 / median
 
 
 class Nodes:

@@ -37,9 +37,7 @@ Clock GroupFollower::acknowledged() const {
 
 void GroupFollower::on_link(Address peer, Outbox& out) {
   if (peer != lead()) return Participant::on_link(peer, out);
-  if (state_ == State::stopped || planted(Mutant::group_session_kept)) return;
-  stopping_ = false;  // the scheduler repeats a Stop when the worker joins
-  rejoin(out);
+  if (!planted(Mutant::group_session_kept)) rejoin_after_link(out);
 }
 
 void GroupFollower::advance(Outbox& out) {
@@ -54,34 +52,16 @@ void GroupFollower::advance(Outbox& out) {
 // ---- iterations ----
 
 bool GroupFollower::take(Address from, Envelope& envelope, Outbox& out) {
-  const auto take_as = [&]<class T>(T*) {
-    auto* message = std::get_if<T>(&envelope.body);
-    if (!message) return false;
-    if (from != lead())
-      refuse_malformed(from, message->iteration,
-                       concat("a ", name_of(envelope.body), " of ", from,
-                              ", which is not the lead of this host group"),
-                       out);
-    else if (is_current(from, envelope.session, *message, out))
-      handle(from, *message, out);
-    return true;
-  };
-  return take_as(static_cast<msg::GroupShare*>(nullptr)) ||
-         take_as(static_cast<msg::GroupEnd*>(nullptr));
-}
-
-bool GroupFollower::has_all_weights(const msg::GroupShare& share) const {
-  return std::ranges::equal(
-      share.blocks, job_->layout->blocks(), [](const msg::BlockData& given, const Block& block) {
-        return given.block == block.id && given.dtype == DType::f32 &&
-               given.codec == CodecId::none && given.shape.count() == block.floats;
-      });
+  return take_any_of<msg::GroupShare, msg::GroupEnd>(
+      from, envelope, from == lead(), "not the lead of this host group",
+      [&](auto& message) { handle(from, message, out); }, out);
 }
 
 void GroupFollower::handle(Address from, msg::GroupShare& share, Outbox& out) {
   const bool fits = share.begin < share.end && share.end <= job_->data.train->size() &&
                     share.end - share.begin <= largest_share(*job_) &&
-                    (share.loss_scale > 0) == job_->scales_losses && has_all_weights(share);
+                    (share.loss_scale > 0) == job_->scales_losses &&
+                    std::ranges::equal(share.blocks, job_->layout->blocks(), is_plain);
   if (work_ || ended_ || share.iteration < next_ || !fits)
     return refuse_malformed(from, share.iteration,
                             "group share: not the next, or beyond what the plan allows", out);
@@ -101,9 +81,8 @@ void GroupFollower::handle(Address from, msg::GroupShare& share, Outbox& out) {
   computing_since_ = out.now();
   const LeasedIteration samples{.epoch = share.epoch, .begin = share.begin, .end = share.end};
   auto bound = std::make_shared<DeviceWeights>(job_, std::move(weights));
-  work_ = std::make_shared<ComputeWork>(job_, id_, engine_,
-                                        task_of(*job_, samples, std::move(bound), iteration_,
-                                                share.loss_scale > 0 ? share.loss_scale : 1));
+  work_ = std::make_shared<ComputeWork>(
+      job_, id_, engine_, task_of(*job_, samples, std::move(bound), iteration_, share.loss_scale));
   out.compute(work_);
 }
 
@@ -126,11 +105,10 @@ void GroupFollower::on_part(Work& work, int part, Outbox& out) {
 }
 
 void GroupFollower::send_gradients(int part, Outbox& out) {
-  msg::GroupGradient message{.iteration = iteration_, .part = static_cast<std::uint32_t>(part)};
-  for (const BlockId id : blocks_of_layers(*job_, id_, work_->layers_of(part)))
-    message.blocks.push_back({id, work_->versions()[id.value()], DType::f32,
-                              Shape{job_->layout->block(id).floats}, work_->take_gradient(id)});
-  send(lead(), std::move(message), out);
+  send(lead(),
+       msg::GroupGradient{iteration_, static_cast<std::uint32_t>(part),
+                          take_gradients(*job_, id_, *work_, part)},
+       out);
   fail_if_planned<plan::Killed>(iteration_, "is killed");
 }
 
@@ -139,9 +117,7 @@ void GroupFollower::finish(Outbox& out) {
   waiting_since_ = out.now();
   report_.compute += waiting_since_ - computing_since_;
   report_.clock = Clock(next_.value());
-  report_.samples += static_cast<std::uint64_t>(samples);
-  report_.correct += static_cast<std::uint64_t>(work_->result().correct);
-  report_.loss_sum += work_->result().loss * static_cast<double>(samples);
+  count_result(work_->result(), samples);
   ++report_.iterations;
   out.emit(event::StepFinished{id_, iteration_, samples});
   work_.reset();

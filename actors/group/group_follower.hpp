@@ -29,8 +29,6 @@ class GroupFollower final : public Participant {
 
   void handle(Address from, msg::GroupShare& share, Outbox& out);
   void handle(Address from, const msg::GroupEnd& end, Outbox& out);
-  /// Whether the blocks are all blocks of the model, in order.
-  bool has_all_weights(const msg::GroupShare& share) const;
   void send_gradients(int part, Outbox& out);
   void finish(Outbox& out);
 

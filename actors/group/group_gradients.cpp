@@ -7,13 +7,31 @@
 
 namespace leeway {
 
-std::vector<BlockId> blocks_of_layers(const Job& job, WorkerId lead,
+namespace {
+
+std::vector<BlockId> blocks_of_layers(const Job& job, WorkerId worker,
                                       const std::vector<int>& layers) {
   std::vector<BlockId> blocks;
   for (const int layer : layers)
-    job.stages->computed_by(lead).for_each_block(layer,
-                                                 [&](BlockId block) { blocks.push_back(block); });
+    job.stages->computed_by(worker).for_each_block(layer,
+                                                   [&](BlockId block) { blocks.push_back(block); });
   return blocks;
+}
+
+}  // namespace
+
+std::vector<msg::BlockData> take_gradients(const Job& job, WorkerId worker, ComputeWork& work,
+                                           int part) {
+  std::vector<msg::BlockData> gradients;
+  for (const BlockId id : blocks_of_layers(job, worker, work.layers_of(part)))
+    gradients.push_back({id, work.versions()[id.value()], DType::f32,
+                         Shape{job.layout->block(id).floats}, work.take_gradient(id)});
+  return gradients;
+}
+
+bool is_plain(const msg::BlockData& given, const Block& block) {
+  return given.block == block.id && given.data && given.dtype == DType::f32 &&
+         given.codec == CodecId::none && given.shape.count() == block.floats;
 }
 
 GroupGradients::GroupGradients(const Job& job, WorkerId lead,
@@ -29,8 +47,7 @@ bool GroupGradients::add(std::uint32_t index, std::uint32_t part,
   if (part != arrived_[index] || part >= parts_.size()) return false;
   const auto& blocks = parts_[part].blocks;
   const auto fits = [&](const msg::BlockData& gradient, BlockId block) {
-    return gradient.block == block && gradient.data && gradient.dtype == DType::f32 &&
-           gradient.codec == CodecId::none && gradient.shape.count() == layout_.block(block).floats;
+    return is_plain(gradient, layout_.block(block));
   };
   if (!std::ranges::equal(gradients, blocks, fits)) return false;
   for (auto& gradient : gradients)

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "actors/job.hpp"
+#include "actors/worker/compute_work.hpp"
 
 namespace leeway {
 
@@ -39,8 +40,11 @@ class GroupGradients {
   std::size_t taken_ = 0;
 };
 
-/// The blocks of these layers in the order of their buckets, shard by shard.
-std::vector<BlockId> blocks_of_layers(const Job& job, WorkerId lead,
-                                      const std::vector<int>& layers);
+/// The gradients of the layers that a part of a worker's computation has completed, in the order of
+/// their buckets, shard by shard. Moves them out.
+std::vector<msg::BlockData> take_gradients(const Job& job, WorkerId worker, ComputeWork& work,
+                                           int part);
+/// Whether a message has a block as it is, without an encoding.
+bool is_plain(const msg::BlockData& given, const Block& block);
 
 }  // namespace leeway

@@ -28,13 +28,14 @@ void GroupLead::forget() {
   iterating_.reset();
 }
 
+bool GroupLead::is_follower(Address actor) const {
+  return actor.kind == RoleKind::worker && actor != address_of(id_) &&
+         job_->stages->lead_of(WorkerId(actor.index)) == id_;
+}
+
 void GroupLead::on_link(Address peer, Outbox& out) {
-  const bool is_follower =
-      peer.kind == RoleKind::worker && job_->stages->lead_of(WorkerId(peer.index)) == id_;
-  if (!is_follower) return Participant::on_link(peer, out);
-  if (state_ == State::stopped || planted(Mutant::group_session_kept)) return;
-  stopping_ = false;  // the scheduler repeats a Stop when the lead joins
-  rejoin(out);
+  if (!is_follower(peer)) return Participant::on_link(peer, out);
+  if (!planted(Mutant::group_session_kept)) rejoin_after_link(out);
 }
 
 void GroupLead::advance(Outbox& out) {
@@ -103,7 +104,7 @@ void GroupLead::start_iteration(Outbox& out) {
   auto weights = std::make_shared<DeviceWeights>(job_, std::move(pulled));
   auto own = std::make_shared<ComputeWork>(
       job_, id_, engine_,
-      task_of(*job_, share_of(leased, 0), std::move(weights), iteration, loss_factor()));
+      task_of(*job_, share_of(leased, 0), std::move(weights), iteration, pushed_.loss_scale));
   std::vector<std::vector<int>> layers;
   for (int part = 0; part < own->parts(); ++part) layers.push_back(own->layers_of(part));
   iterating_.emplace(
@@ -143,16 +144,11 @@ void GroupLead::computed_part(int part, Outbox& out) {
   if (!work->diverged_layer().empty())
     return give_up(work->result().loss, work->diverged_layer(), out);
   const auto number = static_cast<std::uint32_t>(part);
-  std::vector<msg::BlockData> gradients;
-  for (const BlockId id : iterating_->gradients.blocks(number))
-    gradients.push_back({id, iterating_->versions[id.value()], DType::f32,
-                         Shape{job_->layout->block(id).floats}, work->take_gradient(id)});
-  LW_CHECK(iterating_->gradients.add(0, number, std::move(gradients)), id_, part);
+  LW_CHECK(iterating_->gradients.add(0, number, take_gradients(*job_, id_, *work, part)), id_,
+           part);
   if (part + 1 == work->parts()) {
     const std::int64_t samples = work->samples();
-    report_.samples += static_cast<std::uint64_t>(samples);
-    report_.correct += static_cast<std::uint64_t>(work->result().correct);
-    report_.loss_sum += work->result().loss * static_cast<double>(samples);
+    count_result(work->result(), samples);
     iterating_->own.reset();
     count_computed(pushed_.iteration, samples, out);
   }
@@ -160,22 +156,9 @@ void GroupLead::computed_part(int part, Outbox& out) {
 }
 
 bool GroupLead::take(Address from, Envelope& envelope, Outbox& out) {
-  const auto take_as = [&]<class T>(T*) {
-    auto* message = std::get_if<T>(&envelope.body);
-    if (!message) return false;
-    const bool is_follower = from.kind == RoleKind::worker && from != address_of(id_) &&
-                             job_->stages->lead_of(WorkerId(from.index)) == id_;
-    if (!is_follower)
-      refuse_malformed(
-          from, message->iteration,
-          concat("a ", name_of(envelope.body), " of ", from, ", which is not in this host group"),
-          out);
-    else if (is_current(from, envelope.session, *message, out))
-      handle(from, *message, out);
-    return true;
-  };
-  return take_as(static_cast<msg::GroupGradient*>(nullptr)) ||
-         take_as(static_cast<msg::GroupDiverged*>(nullptr)) ||
+  return take_any_of<msg::GroupGradient, msg::GroupDiverged>(
+             from, envelope, is_follower(from), "not in this host group",
+             [&](auto& message) { handle(from, message, out); }, out) ||
          WholeWorker::take(from, envelope, out);
 }
 

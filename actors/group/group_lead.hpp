@@ -49,9 +49,10 @@ class GroupLead final : public WholeWorker {
 
   void handle(Address from, msg::GroupGradient& gradient, Outbox& out);
   void handle(Address from, const msg::GroupDiverged& diverged, Outbox& out);
+  bool is_follower(Address actor) const;
   /// The place of a follower in the group.
   std::uint32_t index_of(Address follower) const { return follower.index - id_.value(); }
-  /// Workers that have samples in an iteration of so many.
+  /// The number of workers that have samples in an iteration of this many samples.
   std::uint32_t workers_for(std::int64_t samples) const;
   /// The samples of worker `index` of the group.
   LeasedIteration share_of(const LeasedIteration& leased, std::uint32_t index) const;

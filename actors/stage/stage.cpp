@@ -63,11 +63,9 @@ Clock Stage::trained() const {
 
 void Stage::on_link(Address peer, Outbox& out) {
   if (!position_.is_neighbour(peer)) return Participant::on_link(peer, out);
-  if (state_ == State::stopped || planted(Mutant::links_of_stages_forgotten)) return;
   // Messages of this session, or of one that only the neighbour knows, can be lost. So the pipeline
   // starts again, after the iterations that the shards have acknowledged.
-  stopping_ = false;  // the scheduler repeats a Stop when the stage joins
-  rejoin(out);
+  if (!planted(Mutant::links_of_stages_forgotten)) rejoin_after_link(out);
 }
 
 void Stage::advance(Outbox& out) {
@@ -94,24 +92,13 @@ void Stage::advance(Outbox& out) {
 // ---- messages of neighbours ----
 
 bool Stage::take(Address from, Envelope& envelope, Outbox& out) {
-  const auto take_as = [&]<class T>(T*) {
-    auto* message = std::get_if<T>(&envelope.body);
-    if (!message) return false;
-    if (!position_.is_neighbour(from))
-      refuse_malformed(from, message->iteration,
-                       concat("a ", name_of(envelope.body), " of ", from,
-                              ", which is not a neighbour in this pipeline"),
-                       out);
-    else if (is_current(from, envelope.session, *message, out) && !given_up_)
-      handle(from, *message, out);
-    return true;
-  };
-  return take_as(static_cast<msg::MiniBatch*>(nullptr)) ||
-         take_as(static_cast<msg::NoMore*>(nullptr)) ||
-         take_as(static_cast<msg::Activation*>(nullptr)) ||
-         take_as(static_cast<msg::OutputGradient*>(nullptr)) ||
-         take_as(static_cast<msg::GradientNorm*>(nullptr)) ||
-         take_as(static_cast<msg::GivenUp*>(nullptr));
+  return take_any_of<msg::MiniBatch, msg::NoMore, msg::Activation, msg::OutputGradient,
+                     msg::GradientNorm, msg::GivenUp>(
+      from, envelope, position_.is_neighbour(from), "not a neighbour in this pipeline",
+      [&](auto& message) {
+        if (!given_up_) handle(from, message, out);
+      },
+      out);
 }
 
 std::optional<std::int64_t> Stage::samples_of(Iteration iteration,

@@ -99,7 +99,8 @@ std::int64_t ComputeWork::finishing_bytes() const {
   std::int64_t floats = 0;
   for (const int layer : completed_layers())
     share().for_each_block(layer, [&](BlockId id) { floats += job_->layout->block(id).floats; });
-  const std::int64_t passes = job_->scales_losses ? 3 : 1;  // read and write, and read for squares
+  // A division reads and writes, and squares are read.
+  const int passes = (job_->scales_losses ? 2 : 0) + (job_->stages->grouped() ? 0 : 1);
   return floats * passes * static_cast<std::int64_t>(sizeof(float));
 }
 
@@ -310,7 +311,8 @@ void ComputeWork::finish_gradients() {
       on.accumulate(values, values, 1 / scale, block.floats, kernels::Write::assign);
       on.end_write(gradient);
     }
-    squares_ += on.sum_of_squares(values, block.floats);
+    if (!job_->stages->grouped())  // otherwise those of the sum count
+      squares_ += on.sum_of_squares(values, block.floats);
   }
 }
 
@@ -338,7 +340,7 @@ ComputeWork::Task task_of(const Job& job, const LeasedIteration& leased,
                          .releases = true};
   for (std::int64_t i = 0; i < count; ++i) {
     const auto micro_batch = make_micro_batch(job, leased, i, count, weights, pulled);
-    micro_batch->loss_scale = loss_scale;
+    if (loss_scale > 0) micro_batch->loss_scale = loss_scale;
     task.operations.push_back({OpKind::forward, 0, micro_batch, {}});
     task.operations.push_back({OpKind::backward, 0, micro_batch, {}});
   }

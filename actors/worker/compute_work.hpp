@@ -118,10 +118,10 @@ class ComputeWork final : public IterationWork {
   double squares_ = 0;
 };
 
-/// The forward and backward of each micro-batch of these samples, for the whole model. `pulled` and
-/// `loss_scale`: see MicroBatch.
+/// The forward and backward of each micro-batch of these samples, for the whole model. `pulled`:
+/// see MicroBatch. `loss_scale`: factor of the loss; 0: none.
 ComputeWork::Task task_of(const Job& job, const LeasedIteration& leased,
                           std::shared_ptr<DeviceWeights> weights, Iteration pulled,
-                          float loss_scale = 1);
+                          float loss_scale = 0);
 
 }  // namespace leeway

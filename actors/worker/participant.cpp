@@ -143,6 +143,12 @@ void Participant::rejoin(Outbox& out) {
   join(out);
 }
 
+void Participant::rejoin_after_link(Outbox& out) {
+  if (state_ == State::stopped) return;
+  stopping_ = false;  // the scheduler repeats a Stop when the worker joins
+  rejoin(out);
+}
+
 // ---- leases ----
 
 void Participant::handle(const msg::Lease& lease, Outbox& out) {
@@ -211,6 +217,12 @@ void Participant::on_link(Address peer, Outbox& out) {
   if (state_ == State::idle) send(kScheduler, msg::Idle{acknowledged(), barrier_}, out);
   if (state_ == State::stopped) send(kScheduler, msg::Stopped{acknowledged(), nonce_}, out);
   if (diverged_) send(kScheduler, *diverged_, out);
+}
+
+void Participant::count_result(const PassResult& result, std::int64_t samples) {
+  report_.samples += static_cast<std::uint64_t>(samples);
+  report_.correct += static_cast<std::uint64_t>(result.correct);
+  report_.loss_sum += result.loss * static_cast<double>(samples);
 }
 
 void Participant::report(bool now, Outbox& out) {

@@ -57,6 +57,12 @@ class Participant : public ProtocolRole {
   virtual Clock trained() const { return acknowledged(); }
   /// Handles a message that only some participants accept; false if this one does not.
   virtual bool take(Address /*from*/, Envelope& /*envelope*/, Outbox&) { return false; }
+  /// Calls handle(message) if the message is one of these kinds, of another worker of this member
+  /// (`is_known`) and of the present session; false if it is another kind. `what`: of an unknown
+  /// sender, for the refusal.
+  template <class... Messages, class Handle>
+  bool take_any_of(Address from, Envelope& envelope, bool is_known, std::string_view what,
+                   Handle handle, Outbox& out);
   /// Whether a message of another worker of this member is of the present session. Keeps a message
   /// of a later session until that session begins, and ignores one of an earlier session.
   template <class T>
@@ -72,6 +78,11 @@ class Participant : public ProtocolRole {
   void say_diverged(msg::Diverged diverged, Outbox& out);
   /// Ends the session, and joins again.
   void rejoin(Outbox& out);
+  /// The link to another worker of this member works again: messages may be lost, so that the
+  /// session of the member ends.
+  void rejoin_after_link(Outbox& out);
+  /// Adds the results of computed samples to the report.
+  void count_result(const PassResult& result, std::int64_t samples);
   /// Reports to the monitor if `now`, or if the latest report is old enough.
   void report(bool now, Outbox& out);
   /// Throws if the plan has this fault in this iteration.
@@ -116,6 +127,22 @@ class Participant : public ProtocolRole {
   Instant reported_at_;
   std::vector<std::pair<Address, Envelope>> early_;  // of a later session
 };
+
+template <class... Messages, class Handle>
+bool Participant::take_any_of(Address from, Envelope& envelope, bool is_known,
+                              std::string_view what, Handle handle, Outbox& out) {
+  const auto take_as = [&]<class T>(T* message) {
+    if (!message) return false;
+    if (!is_known)
+      refuse_malformed(from, message->iteration,
+                       concat("a ", name_of(envelope.body), " of ", from, ", which is ", what),
+                       out);
+    else if (is_current(from, envelope.session, *message, out))
+      handle(*message);
+    return true;
+  };
+  return (take_as(std::get_if<Messages>(&envelope.body)) || ...);
+}
 
 template <class T>
 bool Participant::is_current(Address from, Session session, T& message, Outbox& out) {

@@ -37,8 +37,6 @@ class WholeWorker : public Participant {
   void count_iteration(Iteration iteration, std::int64_t samples, Outbox& out);
   /// The worker has computed its samples of the iteration, and waits from now on.
   void count_computed(Iteration iteration, std::int64_t samples, Outbox& out);
-  /// The factor of the loss of the iteration.
-  float loss_factor() const { return pushed_.loss_scale > 0 ? pushed_.loss_scale : 1; }
   /// Counts samples of an iteration for the next lease request.
   void spend(std::int64_t samples, Instant until);
   /// The dropped iteration is given up after this many of its samples. The scheduler hears how long

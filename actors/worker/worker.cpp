@@ -72,7 +72,7 @@ std::shared_ptr<IterationWork> Worker::work_of(const LeasedIteration& leased,
   auto weights = std::make_shared<DeviceWeights>(job_, std::move(pulled));
   return std::make_shared<ComputeWork>(
       job_, id_, engine_,
-      task_of(*job_, leased, std::move(weights), pushed_.iteration, loss_factor()));
+      task_of(*job_, leased, std::move(weights), pushed_.iteration, pushed_.loss_scale));
 }
 
 void Worker::on_part(Work& work, int part, Outbox& out) {
@@ -98,9 +98,7 @@ void Worker::on_part(Work& work, int part, Outbox& out) {
   push_layers(part, out);
   if (!last) return;
   const auto samples = std::int64_t{pushed_.samples};
-  report_.samples += pushed_.samples;
-  report_.correct += static_cast<std::uint64_t>(work_->result().correct);
-  report_.loss_sum += work_->result().loss * static_cast<double>(samples);
+  count_result(work_->result(), samples);
   work_.reset();
   finish_iteration(iteration, samples, out);
 }

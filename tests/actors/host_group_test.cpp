@@ -80,7 +80,7 @@ TEST_CASE("a transformer with tied weights trains the same in a host group", "[g
   CHECK(same_bits(weights_after(plan, 1), weights_after(ungrouped(plan), 1)));
 }
 
-TEST_CASE("with micro-batches of its own, a group trains nearly the same weights", "[group]") {
+TEST_CASE("a group whose workers have micro-batches trains nearly the same weights", "[group]") {
   Plan plan = grouped_plan(2, 2, 6);
   plan.micro_batches = 3;
   const auto weights = weights_after(plan, 1), expected = weights_after(ungrouped(plan), 1);
