@@ -56,7 +56,7 @@ int main() {
   std::generate(w2.begin(), w2.end(), small);
   store.init("w1", {w1.data(), {kInputs, kHidden}});
   store.init("w2", {w2.data(), {kHidden, kClasses}});
-  store.set_optimizer(leeway::momentum(0.05, 0.9));
+  store.set_optimizer(leeway::momentum(0.01, 0.9));
   double accuracy = 0, batches = 0;  // moving average, of all batches while they are few
   while (const auto range = store.next_range()) {
     store.pull("w1", {w1.data(), {kInputs, kHidden}}).wait();

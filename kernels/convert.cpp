@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "core/check.hpp"
+#include "kernels/avx2.hpp"
 #include "kernels/convert_formulas.hpp"
 
 namespace leeway::kernels {
@@ -28,11 +29,24 @@ LW_SIMD void widen(float* to, const std::int8_t* from, std::int64_t count) {
 LW_SIMD void widen(float* to, const std::int32_t* from, std::int64_t count) {
   stream(to, from, count);
 }
-LW_SIMD void narrow(Bf16* to, const float* from, std::int64_t count) {
+LW_SIMD void narrow_by_formula(Bf16* to, const float* from, std::int64_t count) {
   stream(to, from, count);
 }
-LW_SIMD void narrow(F16* to, const float* from, std::int64_t count) {
+LW_SIMD void narrow_by_formula(F16* to, const float* from, std::int64_t count) {
   stream(to, from, count);
+}
+LW_INLINE std::size_t narrow_by_avx2(Bf16* to, const float* from, std::size_t count) {
+  return avx2::narrow_bf16(&to->bits, from, count);
+}
+LW_INLINE std::size_t narrow_by_avx2(F16* to, const float* from, std::size_t count) {
+  return avx2::narrow_f16(&to->bits, from, INFINITY, count);
+}
+template <class Half>
+void narrow(Half* to, const float* from, std::int64_t count) {
+  std::int64_t done = 0;
+  if (avx2::is_available())
+    done = static_cast<std::int64_t>(narrow_by_avx2(to, from, static_cast<std::size_t>(count)));
+  narrow_by_formula(to + done, from + done, count - done);
 }
 LW_SIMD void narrow(std::int8_t* to, const float* from, std::int64_t count) {
   stream(to, from, count);

@@ -5,6 +5,7 @@
 
 #include "core/check.hpp"
 #include "kernels/accumulate.hpp"
+#include "kernels/avx2.hpp"
 #include "kernels/convert.hpp"
 #include "kernels/quantise.hpp"
 #include "kernels/quantise_formulas.hpp"
@@ -28,10 +29,13 @@ DType type_of(Kind kind) {
 }
 
 void write_f16(std::byte* bytes, const float* values, std::size_t count) {
+  std::size_t done = 0;
+  if (avx2::is_available())
+    done = avx2::narrow_f16(reinterpret_cast<std::uint16_t*>(bytes), values, kLargestF16, count);
   std::array<float, kSection> section;
-  for_each_block(count, kSection, [&](std::size_t begin, std::size_t here) {
-    saturate(section.data(), values + begin, kLargestF16, here);
-    convert(bytes + 2 * begin, DType::f16, section.data(), DType::f32,
+  for_each_block(count - done, kSection, [&](std::size_t begin, std::size_t here) {
+    saturate(section.data(), values + done + begin, kLargestF16, here);
+    convert(bytes + 2 * (done + begin), DType::f16, section.data(), DType::f32,
             static_cast<std::int64_t>(here));
   });
 }

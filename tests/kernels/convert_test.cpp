@@ -1,6 +1,8 @@
 #include <bit>
 #include <catch2/catch.hpp>
 
+#include "kernels/convert.hpp"
+#include "kernels/convert_formulas.hpp"
 #include "tests/kernels/executors.hpp"
 
 using namespace leeway;
@@ -118,6 +120,17 @@ TEST_CASE("floats too large for bf16 and f16 become infinite, too small ones 0",
     const auto nan = narrowed(executor, kBf16, {std::bit_cast<float>(0x7f800001u)})[0];
     REQUIRE(kBf16.is_nan(nan));
   });
+}
+
+TEST_CASE("the processor's conversion to f16 gives the bits of the formula", "[convert]") {
+  Floats values;
+  for (std::uint64_t bits = 0; bits < 1ull << 32; bits += 9973)
+    values.push_back(std::bit_cast<float>(static_cast<std::uint32_t>(bits)));
+  std::vector<kernels::F16> by_formula(values.size()), converted(values.size());
+  for (std::size_t i = 0; i < values.size(); ++i) kernels::from_float(by_formula[i], values[i]);
+  kernels::convert(converted.data(), DType::f16, values.data(), DType::f32,
+                   static_cast<std::int64_t>(values.size()));
+  for (std::size_t i = 0; i < values.size(); ++i) REQUIRE(converted[i].bits == by_formula[i].bits);
 }
 
 TEST_CASE("conversions to integers round to nearest, ties to even, and saturate", "[convert]") {
