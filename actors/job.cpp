@@ -129,7 +129,7 @@ Status check_compression(const Job& job) {
 
 /// Whether the run can multiply its losses, if products have operands in fp16.
 Status check_loss_scale(Job& job) {
-  const auto precisions = parse_precision(job.plan.precision, job.plan.model.size());
+  const auto precisions = parse_precision(job.plan.precision, job.plan.model);
   job.scales_losses = precisions && !job.computed_by_users &&
                       std::ranges::find(*precisions, Precision::fp16) != precisions->end();
   const char* const remedy = !job.scales_losses                      ? nullptr
@@ -378,7 +378,7 @@ void Job::initial_values(int parameter, float* out) const {
 Expected<std::shared_ptr<const Model>> make_model(const Plan& plan, const Dataset& data) {
   auto frozen = parse_freeze(plan.fine_tuning.freeze, plan.model.size());
   if (!frozen) return frozen.error();
-  auto precisions = parse_precision(plan.precision, plan.model.size());
+  auto precisions = parse_precision(plan.precision, plan.model);
   if (!precisions) return precisions.error();
   return Model::build(plan.model, plan.loss, data.sample_shape(), data.classes(),
                       data.target_count(), data.label_count(), std::move(*frozen),

@@ -20,7 +20,7 @@ struct Task {
 
   /// `precision`: as --precision.
   Expected<std::shared_ptr<const Model>> model(const std::string& precision = "fp32") const {
-    const auto precisions = parse_precision(precision, layers.size());
+    const auto precisions = parse_precision(precision, layers);
     if (!precisions) return precisions.error();
     return Model::build(layers, plan::Loss::softmax_cross_entropy, input, classes, 0, labels, {},
                         *precisions);

@@ -188,6 +188,22 @@ void check_unpiped(Checks& checks, const plan::Pipeline& pipeline) {
                  "out --predict-weights");
 }
 
+/// Settings of the encodings that would have no effect.
+void check_compression(Checks& checks, const Plan& plan) {
+  const plan::Compression& compress = plan.compress;
+  const bool encodes_stages =
+      compress.activations != plan::Codec{} || compress.activation_gradients != plan::Codec{};
+  checks.require(
+      plan.pipeline.stages > 1 || !encodes_stages,
+      "compress: activations and activation_gradients are sent between stages, but there "
+      "are no stages; give --stages 2 or more, or leave them out");
+  const auto* top = std::get_if<plan::TopK>(&compress.push);
+  checks.require(!top || top->warmup == 0 || top->share < 0.25,
+                 "compress.push: a warm-up of top_k "
+                 "begins with a quarter of the values, but the share is ",
+                 top ? top->share : 0, "; give a share below 0.25, or no warm-up");
+}
+
 void check_pipeline(Checks& checks, const Plan& plan) {
   const plan::Pipeline& pipeline = plan.pipeline;
   if (pipeline.stages == 1) return check_unpiped(checks, pipeline);
@@ -255,12 +271,17 @@ void check_fine_tuning(Checks& checks, const Plan& plan) {
 }
 
 void check_precision(Checks& checks, const Plan& plan) {
-  const auto precisions = parse_precision(plan.precision, plan.model.size());
+  const auto precisions = parse_precision(plan.precision, plan.model);
   checks.require(bool(precisions), precisions ? "" : precisions.error().text);
   const double scale = plan.loss_scale, power = std::exp2(std::round(std::log2(scale)));
   checks.require(scale == power, "loss_scale: ", scale,
                  " is not a power of two; give --loss-scale ",
                  std::min(power, double{limits::kMostLossScale}));
+  const bool has_fp16 =
+      precisions && std::ranges::find(*precisions, Precision::fp16) != precisions->end();
+  checks.require(has_fp16 || scale == Plan().loss_scale, "loss_scale: ", scale,
+                 " has no effect, because no layer multiplies in fp16; give --precision fp16, or "
+                 "leave out --loss-scale");
 }
 
 void check_name(Checks& checks, const std::string& name) {
@@ -288,6 +309,7 @@ Status validate(const Plan& plan) {
   check_devices(checks, plan);
   check_consistency(checks, plan);
   check_pipeline(checks, plan);
+  check_compression(checks, plan);
   check_aggregate(checks, plan);
   check_data(checks, plan.data);
   check_loss(checks, plan);

@@ -109,8 +109,8 @@ struct Plan $Cpp.namespace("leeway")
   precision @28 :Text = "fp32" $flag("--precision")
     $help("of the products of linear, unembedding and conv2d layers; everything else is fp32")
     $values("fp32, bf16 or fp16 (operands rounded to 16 bits, sums in fp32; fp16 is fast only on "
-        "GPUs), tf32 (on GPUs), or one of them with other precisions of some layers, such as "
-        "bf16,0=fp32,3-5=tf32");
+        "GPUs), tf32 (on GPUs), mixed (bf16, and weights and activations are sent in bf16), or one "
+        "of them with other precisions of some layers, such as bf16,0=fp32,3-5=tf32");
   lossScale @34 :Float64 = 65536 $range(least = 1, most = Range.lossScale) $flag("--loss-scale")
     $help("factor of losses at the start, if products have operands in fp16: a power of two; halved "
         "after an overflow, doubled after 2000 iterations without one");
@@ -128,7 +128,8 @@ struct Plan $Cpp.namespace("leeway")
   compress @27 :Compress.Compression $flag("--compress")
     $help("encodings of gradients, weights and activations in messages")
     $values("a list such as push=int8,pull=bf16; push: bf16, fp16, int8, int4, \"two_bit(0.5)\" "
-        "(plus or minus 0.5, or 0), one_bit, \"top_k(0.01)\" (the largest 1%), \"random_k(0.01)\"; "
+        "(plus or minus 0.5, or 0), one_bit, \"top_k(0.01)\" (the largest 1%), \"top_k(0.01,2)\" (with two epochs of warm-up), "
+        "\"random_k(0.01)\"; "
         "pull, activations and activation_gradients (of stages): bf16, fp16, int8; none for no "
         "encodings");
   host @22 :World.Host $name("simulated") $help("where the actors run");

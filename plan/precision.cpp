@@ -11,8 +11,8 @@ namespace leeway {
 namespace {
 
 constexpr const char* kExample =
-    "give --precision fp32, bf16, fp16 or tf32, or one of them with other precisions of some "
-    "layers, such as bf16,0=fp32,3-5=tf32";
+    "give --precision fp32, bf16, fp16, tf32 or mixed, or one of them with other precisions of "
+    "some layers, such as bf16,0=fp32,3-5=tf32";
 
 std::optional<Precision> precision_named(std::string_view name) {
   for (const Precision precision : kPrecisions)
@@ -20,14 +20,37 @@ std::optional<Precision> precision_named(std::string_view name) {
   return std::nullopt;
 }
 
+/// "0, 2, 5": the layers with products.
+std::string layers_with_products(const std::vector<plan::Layer>& model) {
+  std::string text;
+  for (std::size_t layer = 0; layer < model.size(); ++layer)
+    if (has_products(model[layer])) text += concat(text.empty() ? "" : ", ", layer);
+  return text;
+}
+
 }  // namespace
 
-Expected<std::vector<Precision>> parse_precision(const std::string& text, std::size_t layers) {
+bool has_products(const plan::Layer& layer) {
+  if (const auto* residual = std::get_if<plan::Residual>(&layer))
+    return std::ranges::any_of(residual->body, has_products) ||
+           std::ranges::any_of(residual->shortcut, has_products);
+  return std::holds_alternative<plan::Linear>(layer) ||
+         std::holds_alternative<plan::Unembedding>(layer) ||
+         std::holds_alternative<plan::Conv2d>(layer) ||
+         std::holds_alternative<plan::CustomLayer>(layer);
+}
+
+bool is_mixed_precision(const std::string& text) {
+  return text.substr(0, text.find(',')) == "mixed";
+}
+
+Expected<std::vector<Precision>> parse_precision(const std::string& text,
+                                                 const std::vector<plan::Layer>& model) {
   std::string_view rest = text;
   const std::string_view all = rest.substr(0, rest.find(','));
-  const auto usual = precision_named(all);
+  const auto usual = is_mixed_precision(text) ? Precision::bf16 : precision_named(all);
   if (!usual) return Error{concat("precision: \"", all, "\" is not known; ", kExample)};
-  std::vector<Precision> precisions(layers, *usual);
+  std::vector<Precision> precisions(model.size(), *usual);
   rest.remove_prefix(all.size());
   while (!rest.empty()) {
     rest.remove_prefix(1);  // the comma
@@ -38,12 +61,20 @@ Expected<std::vector<Precision>> parse_precision(const std::string& text, std::s
     const auto precision = precision_named(part.substr(std::min(part.size(), equals + 1)));
     if (!range || !precision)
       return Error{concat("precision: \"", part, "\" is not known; ", kExample)};
-    if (range->last >= layers)
+    if (range->last >= model.size())
       return Error{concat("precision: there is no layer ", range->last, "; give layers from 0 to ",
-                          layers - 1)};
-    std::fill(precisions.begin() + static_cast<std::ptrdiff_t>(range->first),
-              precisions.begin() + static_cast<std::ptrdiff_t>(range->last) + 1, *precision);
+                          model.size() - 1)};
+    const auto first = static_cast<std::ptrdiff_t>(range->first),
+               end = static_cast<std::ptrdiff_t>(range->last) + 1;
+    if (std::none_of(model.begin() + first, model.begin() + end, has_products))
+      return Error{concat("precision: \"", part,
+                          "\" names no layer with products, and all else computes in fp32; give "
+                          "some of the layers ",
+                          layers_with_products(model))};
+    std::fill(precisions.begin() + first, precisions.begin() + end, *precision);
   }
+  for (std::size_t layer = 0; layer < model.size(); ++layer)
+    if (!has_products(model[layer])) precisions[layer] = Precision::fp32;
   return precisions;
 }
 

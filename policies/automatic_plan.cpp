@@ -2,11 +2,27 @@
 
 #include <variant>
 
+#include "plan/precision.hpp"
 #include "policies/delay/delay_policy.hpp"
 
 namespace leeway {
+namespace {
+
+void send_in_bf16(plan::Codec& codec) {
+  if (std::holds_alternative<plan::NoCodec>(codec)) codec = plan::Bf16{};
+}
+
+void set_encodings(Plan& plan) {
+  send_in_bf16(plan.compress.pull);
+  if (plan.pipeline.stages == 1) return;
+  send_in_bf16(plan.compress.activations);
+  send_in_bf16(plan.compress.activation_gradients);
+}
+
+}  // namespace
 
 Plan with_automatic_settings(Plan plan) {
+  if (is_mixed_precision(plan.precision)) set_encodings(plan);
   if (!std::holds_alternative<plan::Automatic>(plan.consistency)) return plan;
   plan.balance = plan::Balance::by_speed;
   if (!std::holds_alternative<plan::PlainPush>(plan.delay_policy)) return plan;

@@ -1,5 +1,6 @@
 #pragma once
-// The settings that --staleness auto implies (policies/consistency/automatic.hpp).
+// The settings that --staleness auto implies (policies/consistency/automatic.hpp), and those of
+// --precision mixed.
 #include <optional>
 
 #include "core/expected.hpp"
@@ -7,7 +8,8 @@
 
 namespace leeway {
 
-/// The plan with the balance and the delay policy of `auto`; other plans as they are.
+/// The plan with the balance and the delay policy of `auto`, and the encodings of mixed precision:
+/// bf16 for pulls and between stages, where the plan has no other codec.
 Plan with_automatic_settings(Plan plan);
 
 /// Settings that the user has given besides the policy.

@@ -150,7 +150,7 @@ void keep_result(Result& result, const Job& job, RunFolder& folder) {
 }
 
 std::string precision_note(const Job& job) {
-  const auto precisions = parse_precision(job.plan.precision, job.plan.model.size());
+  const auto precisions = parse_precision(job.plan.precision, job.plan.model);
   const auto& devices = job.devices.workers();
   const bool on_cpu = std::any_of(devices.begin(), devices.end(), [](const Device& device) {
     return device.kind != Device::Kind::cuda;

@@ -21,11 +21,24 @@ namespace {
 constexpr std::uint64_t kNormStream = 0x6e6f726d;
 constexpr std::uint64_t kCodecStream = 0x636f6463;
 constexpr std::uint64_t kPrecisionStream = 0x70726563;
+constexpr std::uint64_t kOptimizerStream = 0x6f707469;
 constexpr std::uint64_t kStateStream = 0x73746174;
 constexpr std::uint64_t kDelayStream = 0x64656c61;
 constexpr std::uint64_t kLocalStream = 0x6c6f6361;
 constexpr std::uint64_t kPredictionStream = 0x70726564;
 constexpr std::uint64_t kSplitStream = 0x73706c69;
+
+/// Instead of gradient descent, sometimes a method with a state.
+void optimizer(Plan& plan) {
+  Rng rng = Rng::stream(plan.seed, kOptimizerStream);
+  if (!std::holds_alternative<plan::Sgd>(plan.optimizer.kind) || !rng.one_in(4)) return;
+  // With these factors, a gradient moves the weights ten times as far in the long run.
+  plan.optimizer.learning_rate /= 10;
+  if (rng.one_in(3))
+    plan.optimizer.kind = plan::Nesterov{0.9};
+  else
+    plan.optimizer.kind = plan::Momentum{0.9};
+}
 
 void limit_norm(Plan& plan) {
   Rng rng = Rng::stream(plan.seed, kNormStream);
@@ -40,9 +53,10 @@ void codecs(Plan& plan) {
   if (plan.pipeline.stages == 1)
     plan.compress.activations = plan.compress.activation_gradients = plan::NoCodec{};
   if (plan.compress != plan::Compression{} || !rng.one_in(4)) return;
-  const plan::Codec push[] = {
-      plan::NoCodec{}, plan::Bf16{},   plan::Fp16{},    plan::Int8{},        plan::Int4{},
-      plan::TwoBit{},  plan::OneBit{}, plan::TopK{0.1}, plan::TopK{0.05, 1}, plan::RandomK{0.1}};
+  const plan::Codec push[] = {plan::NoCodec{},    plan::Bf16{},      plan::Fp16{},
+                              plan::Int8{},       plan::Int4{},      plan::TwoBit{},
+                              plan::OneBit{},     plan::TopK{0.1},   plan::TopK{0.05, 1},
+                              plan::RandomK{0.1}, plan::TwoBit{0.05}};
   // fp16 ends at 65,504, which the weights of drawn models exceed.
   const plan::Codec pull[] = {plan::NoCodec{}, plan::Bf16{}, plan::Int8{}};
   if (!clips) plan.compress.push = push[rng.below(std::size(push))];
@@ -157,6 +171,7 @@ void prediction(Plan& plan) {
 }  // namespace
 
 void draw_training(Plan& plan) {
+  optimizer(plan);
   limit_norm(plan);
   codecs(plan);
   precisions(plan);

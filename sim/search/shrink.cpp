@@ -134,7 +134,18 @@ std::vector<Change> changes(const Plan& plan) {
   all.push_back([](Plan& p) { return p.simulated && set(p.simulated->at_least, 0u); });
   all.push_back([](Plan& p) { return set(p.micro_batches, 1u); });
   all.push_back([](Plan& p) { return set(p.optimizer.clip_norm, 0.0); });
-  all.push_back([](Plan& p) { return set(p.precision, std::string("fp32")); });
+  all.push_back([](Plan& p) {
+    p.loss_scale = Plan().loss_scale;
+    return set(p.precision, std::string("fp32"));
+  });
+  all.push_back([](Plan& p) { return set(p.compress, plan::Compression{}); });
+  all.push_back([](Plan& p) { return set(p.compress.push, plan::Codec(plan::NoCodec{})); });
+  all.push_back([](Plan& p) { return set(p.compress.pull, plan::Codec(plan::NoCodec{})); });
+  all.push_back([](Plan& p) { return set(p.optimizer.eight_bit_state, false); });
+  all.push_back([](Plan& p) {
+    p.optimizer.eight_bit_state = false;  // gradient descent has no state
+    return set(p.optimizer.kind, decltype(p.optimizer.kind)(plan::Sgd{}));
+  });
   all.push_back([](Plan& p) { return set(p.local_steps, plan::LocalSteps{}); });
   all.push_back([](Plan& p) { return set(p.delay_policy, plan::DelayPolicy{}); });
   all.push_back([](Plan& p) { return set(p.split_data, plan::SplitData{}); });

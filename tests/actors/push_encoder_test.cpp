@@ -30,7 +30,35 @@ Blob gradient_of(const Job& job, BlockId block, std::uint64_t seed) {
   return gradient;
 }
 
+/// As a simulation with checkers.
+class CheckedOutbox : public RecordingOutbox {
+ public:
+  bool is_checked() const override { return true; }
+};
+
 }  // namespace
+
+TEST_CASE("a dense codec pushes the same bytes with checkers as without") {
+  const auto codec = GENERATE(bf16(), fp16(), int8(), int4(), one_bit(), two_bit(0.4));
+  const auto job = job_with(codec);
+  PushEncoder checked(job, WorkerId(0)), unchecked(job, WorkerId(0));
+  CheckedOutbox checkers;
+  RecordingOutbox out;
+  for (const Block& block : job->layout->blocks())
+    for (std::int64_t iteration = 0; iteration < 12; ++iteration) {
+      const float scale = iteration % 3 == 2 ? 0.3f : 1;
+      const bool flushes = iteration == 9;
+      const auto push = [&](PushEncoder& encoder, Outbox& outbox) {
+        return encoder
+            .encode(block.id, Version(1), Iteration(iteration),
+                    gradient_of(*job, block.id, static_cast<std::uint64_t>(iteration)), scale,
+                    outbox, flushes)
+            .data;
+      };
+      const Blob expected = push(unchecked, out), found = push(checked, checkers);
+      REQUIRE(std::ranges::equal(found.bytes(), expected.bytes()));
+    }
+}
 
 TEST_CASE("decoded pushes and the residual sum up to the gradients, for each block") {
   using Case = std::pair<plan::Codec, double>;  // the largest residual of an element

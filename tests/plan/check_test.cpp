@@ -101,6 +101,27 @@ TEST_CASE("the bound of auto may fall to 0, so workers cannot prefetch") {
                                       Contains("give --staleness adaptive(1,8)"));
 }
 
+TEST_CASE("encodings and factors of losses that would have no effect are refused") {
+  const auto compressed = [](plan::Compression compress) {
+    return after([&](Plan& p) { p.compress = compress; });
+  };
+  CHECK(compressed({.push = plan::TopK{0.2, 1}}) == "");
+  CHECK(compressed({.push = plan::TopK{0.5, 0}}) == "");
+  CHECK_THAT(compressed({.push = plan::TopK{0.25, 1}}),
+             Contains("begins with a quarter of the values, but the share is 0.25") &&
+                 Contains("give a share below 0.25"));
+  for (const auto& stages : {plan::Compression{.activations = plan::Bf16{}},
+                             plan::Compression{.activation_gradients = plan::Int8{}}})
+    CHECK_THAT(compressed(stages), Contains("there are no stages; give --stages 2 or more"));
+  const auto scaled = [](const char* precision) {
+    return after([&](Plan& p) { p.loss_scale = 1024, p.precision = precision; });
+  };
+  CHECK(scaled("fp16") == "");
+  for (const char* precision : {"fp32", "bf16", "mixed"})
+    CHECK_THAT(scaled(precision),
+               Contains("loss_scale: 1024 has no effect") && Contains("give --precision fp16"));
+}
+
 TEST_CASE("the workers must divide into whole pipelines") {
   const auto piped = [](std::uint32_t stages, std::uint32_t workers) {
     return after([&](Plan& p) { p.pipeline.stages = stages, p.workers = workers; });

@@ -220,6 +220,21 @@ TEST_CASE("auto balances by speed, and orders momentum unless the plan has a del
   }
 }
 
+TEST_CASE("mixed precision sends weights and activations in bf16, or by the plan's codec") {
+  Plan plan;
+  plan.precision = "mixed,0=fp32";
+  plan::Compression sent = with_automatic_settings(plan).compress;
+  CHECK(sent == plan::Compression{.pull = plan::Bf16{}});
+  plan.pipeline.stages = 2;
+  plan.compress.activations = plan::Int8{};
+  sent = with_automatic_settings(plan).compress;
+  CHECK(sent == plan::Compression{.pull = plan::Bf16{},
+                                  .activations = plan::Int8{},
+                                  .activation_gradients = plan::Bf16{}});
+  plan.precision = "bf16";
+  CHECK(with_automatic_settings(plan) == plan);
+}
+
 TEST_CASE("a grace window of fixed length begins with the quorum") {
   const auto grace = Quorum(plan::Quorum{3, 20}).grace();
   const Instant opened{milliseconds(100).ns}, quorum = opened + milliseconds(50);
