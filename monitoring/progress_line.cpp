@@ -98,15 +98,8 @@ void ProgressLine::came_back(WorkerId worker) {
 }
 
 void ProgressLine::bound_moved(const msg::BoundMoved& moved) {
-  const std::uint32_t before = logged_bound_.value_or(moved.before);
-  logged_bound_ = before;
-  // A bound that suits the workers moves by one now and then.
-  const std::uint32_t change =
-      std::max(before, moved.staleness) - std::min(before, moved.staleness);
-  if (change <= 1 + before / 4) return;
-  logged_bound_ = moved.staleness;
-  note(concat("staleness bound ", before, " -> ", moved.staleness, ": workers wait for each other ",
-              moved.lost_percent, "% of their time"));
+  note(concat("staleness bound ", moved.before, " -> ", moved.staleness,
+              ": workers wait for each other ", moved.lost_percent, "% of their time"));
 }
 
 void ProgressLine::replicas_changed(const msg::ReplicasChanged& changed) {

@@ -41,7 +41,6 @@ class ProgressLine final : public Audience {
   RecentProgress recent_;
   std::string evaluation_;
   std::optional<Instant> checkpoint_at_;  // of the last one written
-  std::optional<std::uint32_t> logged_bound_;
   bool checkpoint_failed_ = false;
   Instant printed_at_{-1};
 };

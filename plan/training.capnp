@@ -201,6 +201,10 @@ struct DelayPolicy {
       mixing @8 :Float64 = 0.6 $range(above = 0, most = 1)
         $help("share of the worker's model, for a push of weight 1 without a lag");
       power @9 :Float64 = 0.5 $range(least = 0, most = 10) $help("power of the lag plus 1");
+      hinge @14 :Float64 $range(Range.notNegative)
+        $help("above 0, instead of the power: a share falls as 1 / (1 + hinge * (lag - within))");
+      within @15 :Float64 $range(Range.notNegative)
+        $help("largest lag without an effect, with a hinge");
     }
     orderedMomentum @7 :Void
       $help("a push changes the velocity as if it had come in the order of the pulls");
@@ -229,6 +233,7 @@ struct LocalSteps {
 enum Merge {
   mean @0 $help("their mean");
   radialDirectional @1 $help("their mean length along their mean direction");
+  bySamples @2 $help("their mean, weighted by the samples that each worker has trained");
 }
 
 struct OuterOptimizer {

@@ -270,6 +270,10 @@ inline plan::DelayPolicy adaptive_delay_compensated(double lambda = 2, double de
 inline plan::DelayPolicy fed_async(double mixing = 0.6, double power = 0.5) {
   return plan::FedAsync{mixing, power};
 }
+/// The same with the share / (1 + hinge * (lag - within)), for lags above `within`.
+inline plan::DelayPolicy hinged_fed_async(double mixing, double hinge, double within) {
+  return plan::FedAsync{.mixing = mixing, .hinge = hinge, .within = within};
+}
 /// An update of this many pushes, each divided by (1 + updates since its pull)^power.
 inline plan::DelayPolicy fed_buff(std::uint32_t count = 4, double power = 0.5) {
   return plan::FedBuff{count, power};
@@ -293,6 +297,11 @@ inline plan::LocalSteps local_sgd(std::uint32_t steps) {
 /// The same, with Nesterov momentum on the shards (Douillard et al., "DiLoCo", 2023).
 inline plan::LocalSteps diloco(std::uint32_t steps, double rate = 0.7, double momentum = 0.9) {
   return {.count = steps, .outer = {.learning_rate = rate, .kind = plan::Nesterov{momentum}}};
+}
+/// Local steps whose pseudo-gradients count by the samples of each worker (FedAvg; McMahan et al.,
+/// AISTATS 2017, algorithm 1).
+inline plan::LocalSteps fed_avg(std::uint32_t steps) {
+  return {.count = steps, .merge = plan::Merge::by_samples};
 }
 /// The same local steps. Shards merge the pseudo-gradients of a round to their mean length along
 /// their mean direction (Decoupled DiLoCo, arXiv 2604.21428, 2026). Example:

@@ -290,8 +290,10 @@ double UpdateWork::steps_per_push() const {
 
 float UpdateWork::scale_of(const Share& share) const {
   if (job_->optimizer->sums_rounds()) return 1;
-  return job_->local_optimizer ? 1 / static_cast<float>(shares_.size())
-                               : mean_scale(share.samples, samples_);
+  const bool counts_workers =
+      job_->local_optimizer && job_->plan.local_steps.merge == plan::Merge::mean;
+  return counts_workers ? 1 / static_cast<float>(shares_.size())
+                        : mean_scale(share.samples, samples_);
 }
 
 void UpdateWork::count(BlockState& state, double weight) const {

@@ -55,7 +55,6 @@ void AdaptiveBound::raise(std::int64_t by) {
 void AdaptiveBound::lower() {
   state_.quiet = 0;
   if (state_.bound == low_) return;
-  if (state_.on_trial) state_.patience = kLeastPatience;  // the last fall has lasted
   state_.on_trial = true;
   --state_.bound;
 }

@@ -45,16 +45,18 @@ struct WorkerTime {
 /// - share > kRaiseAbove percent: it rises by one;
 /// - share < kLowerBelow percent for some intervals in a row: it falls by one.
 ///
-/// If the bound rises again right after a fall, the lower bound was too low. The next fall then
-/// takes twice as many quiet intervals, up to kMostPatience, until one fall lasts. This keeps the
-/// bound from oscillating.
+/// If the bound rises again right after a fall, the lower bound was too low. Each later fall then
+/// takes twice as many quiet intervals. So the bound does not oscillate, whatever the workers
+/// report: k falls that are undone took 2 + 4 + ... + 2^k quiet intervals, so in n intervals at
+/// most log2(n + 2) - 1 falls are undone. Between two of them, the bound only falls or only rises.
 ///
 /// A worker that is always slow makes the others wait under any bound. The bound then stays at the
 /// high end; such a worker needs fewer samples (policies/balance).
 class AdaptiveBound {
  public:
   static constexpr std::int64_t kRaiseAbove = 10, kRaiseFastAbove = 25, kLowerBelow = 3;
-  static constexpr std::int64_t kLeastPatience = 2, kMostPatience = 64;
+  static constexpr std::int64_t kLeastPatience = 2;
+  static constexpr std::int64_t kMostPatience = std::int64_t{1} << 40;  // no run has more intervals
 
   /// Requires low <= first <= high. The bound starts at `first`.
   AdaptiveBound(std::int64_t low, std::int64_t high, std::int64_t first)

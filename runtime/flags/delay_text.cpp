@@ -41,6 +41,7 @@ std::optional<plan::DelayPolicy> with_arguments(std::string_view text) {
   const auto mixed = arguments_of(text, "fed_async");
   if (mixed.size() == 1) return fed_async(mixed[0]);
   if (mixed.size() == 2) return fed_async(mixed[0], mixed[1]);
+  if (mixed.size() == 3 && mixed[1] > 0) return hinged_fed_async(mixed[0], mixed[1], mixed[2]);
   const auto some = arguments_of(text, "delay_compensated");
   if (some.size() == 1) return delay_compensated(some[0]);
   if (some.size() == 2) return adaptive_delay_compensated(some[0], some[1]);
@@ -53,11 +54,12 @@ Expected<plan::DelayPolicy> parse_delay_policy(const std::string& text) {
   auto policy = without_arguments(text);
   if (!policy) policy = with_arguments(text);
   if (policy) return *policy;
-  return Error{concat("--delay-policy: \"", text,
-                      "\" is not known; give plain, lag_scaled(1), lag_scaled(1,500), "
-                      "delay_adaptive(0.1), gap_aware, "
-                      "delay_compensated(0.04), delay_compensated(2,0.95), ordered_momentum, "
-                      "delay_threshold(4), fed_buff(4) or fed_async(0.6,0.5)")};
+  return Error{concat(
+      "--delay-policy: \"", text,
+      "\" is not known; give plain, lag_scaled(1), lag_scaled(1,500), "
+      "delay_adaptive(0.1), gap_aware, "
+      "delay_compensated(0.04), delay_compensated(2,0.95), ordered_momentum, "
+      "delay_threshold(4), fed_buff(4), fed_async(0.6,0.5) or fed_async(0.6,10,4) (with a hinge)")};
 }
 
 std::string text_of(const plan::DelayPolicy& policy) {
@@ -76,7 +78,8 @@ std::string text_of(const plan::DelayPolicy& policy) {
       return concat('(', spec.lambda, spec.adaptive ? concat(',', spec.decay) : "", ')');
     }
     std::string operator()(const plan::FedAsync& spec) const {
-      return concat('(', spec.mixing, ',', spec.power, ')');
+      return spec.hinge > 0 ? concat('(', spec.mixing, ',', spec.hinge, ',', spec.within, ')')
+                            : concat('(', spec.mixing, ',', spec.power, ')');
     }
     std::string operator()(const plan::OrderedMomentum&) const { return ""; }
     std::string operator()(const plan::DelayThreshold& spec) const {

@@ -106,8 +106,9 @@ Expected<plan::Balance> parse_balance(const std::string& text) {
 Expected<plan::Merge> parse_merge(const std::string& text) {
   if (text == "mean") return plan::Merge::mean;
   if (text == "radial_directional") return plan::Merge::radial_directional;
-  return Error{
-      concat("--merge: \"", text, "\" is not known; give --merge mean or radial_directional")};
+  if (text == "by_samples") return plan::Merge::by_samples;
+  return Error{concat("--merge: \"", text,
+                      "\" is not known; give --merge mean, by_samples or radial_directional")};
 }
 
 Expected<plan::Aggregate> parse_aggregate(const std::string& text) {
@@ -190,7 +191,7 @@ std::string text_of(const plan::Aggregate& aggregate) {
 }
 
 std::string text_of(plan::Merge merge) {
-  return merge == plan::Merge::mean ? "mean" : "radial_directional";
+  return plan::choices("local_steps.merge")[static_cast<std::size_t>(merge)];
 }
 
 std::string text_of(const plan::LrSchedule& lr_schedule) {

@@ -99,7 +99,8 @@ void local_steps(Plan& plan) {
     plan.local_steps = {1 + static_cast<std::uint32_t>(rng.below(4)),
                         outer[rng.below(std::size(outer))]};
     if (make_consistency(plan.consistency)->by_rounds() && rng.one_in(3))
-      plan.local_steps.merge = plan::Merge::radial_directional;
+      plan.local_steps.merge =
+          rng.one_in(3) ? plan::Merge::by_samples : plan::Merge::radial_directional;
   }
   if (!check_local_steps(plan) || workers_per_group(plan) > 1 || plan.precision == "fp16")
     plan.local_steps = {};
@@ -145,6 +146,7 @@ void delay_policy(Plan& plan) {
                                         plan::DelayCompensated{0.5, true},
                                         plan::OrderedMomentum{},
                                         plan::FedAsync{},
+                                        plan::FedAsync{.hinge = 10, .within = 1},
                                         plan::DelayThreshold{2},
                                         plan::FedBuff{3}};
   const bool whole_steps = rng.one_in(4);

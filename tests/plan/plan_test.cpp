@@ -388,7 +388,7 @@ TEST_CASE("the first unknown kind and enum value of a message are refused by nam
                             "delay_policy is of the unknown kind 9",
                             "split_data is of the unknown kind 4",
                             "local_steps.outer is of the unknown kind 5",
-                            "local_steps.merge has the unknown value 2",
+                            "local_steps.merge has the unknown value 3",
                             "lr_schedule is of the unknown kind 6",
                             "consistency is of the unknown kind 7",
                             "loss has the unknown value 3",

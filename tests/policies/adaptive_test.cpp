@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <cmath>
 #include <vector>
 
 using namespace leeway;
@@ -72,8 +73,27 @@ TEST_CASE("a fall that is undone doubles the time until the next one") {
   REQUIRE(falls.size() >= 6);
   for (std::size_t i = 2; i < falls.size(); ++i) {
     const int gap = falls[i] - falls[i - 1], gap_before = falls[i - 1] - falls[i - 2];
-    CHECK(gap == std::min(2 * (gap_before - 1), 64) + 1);
+    CHECK(gap == 2 * (gap_before - 1) + 1);
   }
+}
+
+TEST_CASE("the bound does not oscillate, whatever the workers report") {
+  rc::prop("few falls are undone", [] {
+    const auto high = *rc::gen::inRange<std::int64_t>(1, 20);
+    AdaptiveBound bound(0, high, *rc::gen::inRange<std::int64_t>(0, high + 1));
+    const int intervals = *rc::gen::inRange(1, 600);
+    // Quiet intervals are likely: only they let the bound fall.
+    const int busy_percent = *rc::gen::inRange(1, 50);
+    int undone = 0;
+    bool has_fallen = false;
+    for (int i = 0; i < intervals; ++i) {
+      const bool is_busy = *rc::gen::inRange(0, 100) < busy_percent;
+      const auto before = bound.bound(), now = bound.next(is_busy ? kBusy : kQuiet);
+      undone += has_fallen && now > before;
+      has_fallen = now < before || (has_fallen && now == before);
+    }
+    RC_ASSERT(undone <= std::log2(intervals + 2) - 1);
+  });
 }
 
 TEST_CASE("the bound stays in its range and depends only on the reports") {

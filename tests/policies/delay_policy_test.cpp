@@ -195,17 +195,23 @@ TEST_CASE("fed_async mixes the model of a worker into the shard's", "[delay]") {
   Plan plan = delayed_plan(plan::FedAsync{0.6, 0.5}, plan::Momentum{});
   plan.local_steps.count = 4;
   REQUIRE(check_delay_policy(plan));
+  Plan hinged = plan;
+  hinged.delay_policy = plan::FedAsync{.mixing = 0.6, .hinge = 10, .within = 2};
+  const auto check = [](const Plan& mixed, double weight, double lag, double factor) {
+    Weights weights(mixed, 2);
+    const std::vector<float> pulled{0.25f, -1}, change{0.125f, 0.5f};
+    weights.push(change, pulled, lag, weight);
+    const double share = kFullRate * weight * 0.6 * factor;
+    for (std::size_t i = 0; i < 2; ++i) {
+      const double model = static_cast<double>(pulled[i] - change[i]);
+      CHECK(std::abs(static_cast<double>(weights.values()[i]) -
+                     ((1 - share) * 0.5 + share * model)) < 1e-6);
+    }
+  };
   for (const double weight : {1.0, 0.25})
-    for (const double lag : {0.0, 1.0, 3.5}) {
-      Weights weights(plan, 2);
-      const std::vector<float> pulled{0.25f, -1}, change{0.125f, 0.5f};
-      weights.push(change, pulled, lag, weight);
-      const double share = kFullRate * weight * 0.6 / std::sqrt(1 + lag);
-      for (std::size_t i = 0; i < 2; ++i) {
-        const double model = static_cast<double>(pulled[i] - change[i]);
-        CHECK(std::abs(static_cast<double>(weights.values()[i]) -
-                       ((1 - share) * 0.5 + share * model)) < 1e-6);
-      }
+    for (const double lag : {0.0, 1.0, 2.0, 3.5}) {
+      check(plan, weight, lag, 1 / std::sqrt(1 + lag));
+      check(hinged, weight, lag, lag <= 2 ? 1 : 1 / (10 * (lag - 2) + 1));
     }
   plan.local_steps.count = 0;
   CHECK(check_delay_policy(plan).error().text.find("give --local-steps") != std::string::npos);

@@ -25,11 +25,12 @@ TEST_CASE("--delay-policy reads what it writes") {
   for (const std::string text :
        {"plain", "lag_scaled(0.5)", "lag_scaled(1,500)", "delay_adaptive(0.2)", "gap_aware(0.9)",
         "delay_compensated(0.1)", "delay_compensated(2,0.5)", "ordered_momentum",
-        "delay_threshold(3)", "fed_buff(10,0.5)", "fed_async(0.5,1)"})
+        "delay_threshold(3)", "fed_buff(10,0.5)", "fed_async(0.5,1)", "fed_async(0.5,10,4)"})
     CHECK(text_of(*parse_delay_policy(text)) == text);
   CHECK(*parse_delay_policy("delay_threshold") == delay_threshold(4));
-  CHECK_THAT(parse_delay_policy("delay_threshold(1,2)").error().text,
-             Contains("delay_threshold(4)"));
+  for (const char* wrong : {"delay_threshold(1,2)", "fed_async(0.5,0,4)", "fed_async(1,2,3,4)"})
+    CHECK_THAT(parse_delay_policy(wrong).error().text,
+               Contains("delay_threshold(4)") && Contains("fed_async(0.6,10,4)"));
 }
 
 }  // namespace

@@ -43,11 +43,14 @@ TEST_CASE("a malformed quorum is refused with an example") {
   }
 }
 
-TEST_CASE("--merge takes mean or radial_directional") {
+TEST_CASE("--merge takes mean, by_samples or radial_directional") {
   CHECK(*parse_merge("mean") == plan::Merge::mean);
-  CHECK(*parse_merge(text_of(plan::Merge::radial_directional)) == plan::Merge::radial_directional);
+  CHECK(*parse_merge("by_samples") == plan::Merge::by_samples);
+  for (const auto merge :
+       {plan::Merge::mean, plan::Merge::by_samples, plan::Merge::radial_directional})
+    CHECK(*parse_merge(text_of(merge)) == merge);
   CHECK(parse_merge("sum").error().text ==
-        "--merge: \"sum\" is not known; give --merge mean or radial_directional");
+        "--merge: \"sum\" is not known; give --merge mean, by_samples or radial_directional");
 }
 
 TEST_CASE("text_of gives settings in the syntax of their flags") {
