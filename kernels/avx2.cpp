@@ -17,6 +17,13 @@ void store(void* to, __m256i words) {
   _mm256_storeu_si256(static_cast<__m256i*>(to), words);
 }
 
+/// Asks for the values that follow soon. Hardware alone prefetches too late for loops that read a
+/// block twice.
+void prefetch(const float* values) {
+  constexpr std::size_t kAhead = 512;
+  _mm_prefetch(reinterpret_cast<const char*>(values + kAhead), _MM_HINT_T0);
+}
+
 /// The low halves of 16 words, in order.
 __m256i pack_halves(__m256i first, __m256i second) {
   return _mm256_permute4x64_epi64(_mm256_packus_epi32(first, second), 0xd8);
@@ -115,10 +122,13 @@ std::size_t narrow_f16(std::uint16_t* to, const float* from, float most, std::si
 
 std::uint32_t largest(const float* values, std::size_t count) {
   __m256i most[4] = {};
-  for (std::size_t i = 0; i < count; i += 32)
+  for (std::size_t i = 0; i < count; i += 32) {
+    prefetch(values + i);
+    prefetch(values + i + 16);
     for (std::size_t k = 0; k < 4; ++k)
       most[k] = _mm256_max_epu32(
           most[k], _mm256_and_si256(bits_at(values + i + 8 * k), _mm256_set1_epi32(0x7fffffff)));
+  }
   const __m256i all =
       _mm256_max_epu32(_mm256_max_epu32(most[0], most[1]), _mm256_max_epu32(most[2], most[3]));
   __m128i half = _mm_max_epu32(_mm256_castsi256_si128(all), _mm256_extracti128_si256(all, 1));
@@ -134,14 +144,12 @@ std::size_t quantise_int8(std::int8_t* numbers, const float* values, float facto
   return i;
 }
 
-std::size_t quantise_int4(std::uint8_t* pairs, const float* values, float factor,
-                          std::size_t count) {
-  const __m256 factors = _mm256_set1_ps(factor);
-  std::size_t i = 0;
-  for (; i + 64 <= count; i += 64)
-    store(pairs + i / 2,
-          pack_nibbles(levels(values + i, factors), levels(values + i + 32, factors)));
-  return i;
+void quantise_int4(std::uint8_t* pairs, const float* values, const float* factors,
+                   std::size_t blocks) {
+  for (std::size_t block = 0; block < blocks; ++block, values += 64) {
+    const __m256 factor = _mm256_set1_ps(factors[block]);
+    store(pairs + 32 * block, pack_nibbles(levels(values, factor), levels(values + 32, factor)));
+  }
 }
 
 std::size_t quantise_two_bit(std::uint8_t* quads, const float* values, float threshold,
@@ -165,6 +173,7 @@ std::size_t quantise_one_bit(std::uint8_t* signs, SignSums& sums, const float* v
   __m256 below[2] = {}, above[2] = {};
   std::size_t i = 0;
   for (; i + 16 <= count; i += 16) {
+    prefetch(values + i);
     std::uint32_t negatives = 0;
     for (int k = 0; k < 2; ++k) {
       const __m256 eight = _mm256_loadu_ps(values + i + 8 * k);
@@ -200,9 +209,7 @@ std::uint32_t largest(const float*, std::size_t) {
 std::size_t quantise_int8(std::int8_t*, const float*, float, std::size_t) {
   return 0;
 }
-std::size_t quantise_int4(std::uint8_t*, const float*, float, std::size_t) {
-  return 0;
-}
+void quantise_int4(std::uint8_t*, const float*, const float*, std::size_t) {}
 std::size_t quantise_two_bit(std::uint8_t*, const float*, float, std::size_t) {
   return 0;
 }

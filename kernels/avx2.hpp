@@ -1,9 +1,10 @@
 #pragma once
 // avx2: conversions and codes of few bits with AVX2 and F16C, for processors that have them.
 //
-// Each function writes the bytes of the formulas in convert_formulas.hpp and quantise_formulas.hpp,
-// for the whole vectors at the beginning of its arrays. It returns their number of values; the
-// caller codes the rest, and everything on other processors, with the formulas.
+// The functions write the bytes of the formulas in convert_formulas.hpp and quantise_formulas.hpp.
+// Those that return a number of values have handled that many at the beginning of their arrays, in
+// whole vectors; the caller handles the rest, and everything on other processors, with the
+// formulas.
 #include <cstddef>
 #include <cstdint>
 
@@ -31,9 +32,10 @@ std::uint32_t largest(const float* values, std::size_t count);
 /// numbers (count) = values * factor, rounded. Requires products from -127.4 to 127.4.
 std::size_t quantise_int8(std::int8_t* numbers, const float* values, float factor,
                           std::size_t count);
-/// pairs (count / 2) = values * factor, rounded. Requires products from -7.4 to 7.4.
-std::size_t quantise_int4(std::uint8_t* pairs, const float* values, float factor,
-                          std::size_t count);
+/// pairs (32 * blocks) = values (64 * blocks) * the factor of the block, rounded. Requires products
+/// from -7.4 to 7.4.
+void quantise_int4(std::uint8_t* pairs, const float* values, const float* factors,
+                   std::size_t blocks);
 /// quads (count / 4) = the codes of finite values.
 std::size_t quantise_two_bit(std::uint8_t* quads, const float* values, float threshold,
                              std::size_t count);

@@ -56,10 +56,7 @@ void write(std::byte* bytes, const float* values, std::size_t count, const Encod
             quantise_int8(reinterpret_cast<std::int8_t*>(codes) + begin, values + begin, here);
       });
     case Kind::int4:
-      return for_each_block(count, Encoding::kInt4Block, [&](std::size_t begin, std::size_t here) {
-        scales[begin / Encoding::kInt4Block] =
-            quantise_int4(packed + begin / 2, values + begin, here);
-      });
+      return quantise_int4(packed, scales, values, count);
     case Kind::two_bit:
       return quantise_two_bit(packed, values, encoding.threshold, count);
     case Kind::one_bit:

@@ -1,6 +1,7 @@
 #include "kernels/quantise.hpp"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -157,14 +158,30 @@ LW_SIMD void accumulate_int8(float* __restrict sum, const std::int8_t* __restric
   for (std::size_t i = 0; i < count; ++i) sum[i] += scale * static_cast<float>(numbers[i]);
 }
 
-float quantise_int4(std::uint8_t* pairs, const float* values, std::size_t count) {
-  const std::uint32_t bits = largest(values, count);
-  const float scale = scale_of(bits, 7), factor = inverse(scale, std::bit_cast<float>(bits));
-  std::size_t done = 0;
-  if (avx2::is_available() && is_regular(scale))
-    done = avx2::quantise_int4(pairs, values, factor, count);
-  if (done < count) int4_by_formula(pairs + done / 2, values + done, factor, count - done);
-  return scale;
+void quantise_int4(std::uint8_t* pairs, float* scales, const float* values, std::size_t count) {
+  constexpr std::size_t kBlock = 64, kBlocks = 16;  // in the L1 cache until they are coded
+  for (std::size_t begin = 0; begin < count; begin += kBlocks * kBlock) {
+    const std::size_t end = std::min(count, begin + kBlocks * kBlock);
+    const std::size_t blocks = (end - begin + kBlock - 1) / kBlock;
+    std::array<float, kBlocks> factors;
+    bool are_regular = avx2::is_available() && (end - begin) % kBlock == 0;
+    for (std::size_t block = 0; block < blocks; ++block) {
+      const std::size_t at = begin + block * kBlock;
+      const std::uint32_t bits = largest(values + at, std::min(kBlock, end - at));
+      const float scale = scale_of(bits, 7);
+      scales[at / kBlock] = scale;
+      factors[block] = inverse(scale, std::bit_cast<float>(bits));
+      are_regular = are_regular && is_regular(scale);
+    }
+    if (are_regular) {
+      avx2::quantise_int4(pairs + begin / 2, values + begin, factors.data(), blocks);
+      continue;
+    }
+    for (std::size_t block = 0; block < blocks; ++block) {
+      const std::size_t at = begin + block * kBlock;
+      int4_by_formula(pairs + at / 2, values + at, factors[block], std::min(kBlock, end - at));
+    }
+  }
 }
 
 LW_SIMD void accumulate_int4(float* __restrict sum, const std::uint8_t* __restrict pairs,
