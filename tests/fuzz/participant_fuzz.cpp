@@ -11,6 +11,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "actors/stage/tensor_codec.hpp"
 #include "actors/worker/participant.hpp"
 #include "policies/codec/blobs.hpp"
 #include "policies/pipeline/schedule.hpp"
@@ -20,7 +21,22 @@
 namespace leeway::test {
 namespace {
 
-/// Workers with the whole model first, then pipelines of three stages by four schedules.
+Plan piped_plan(const char* schedule, const plan::Consistency& consistency) {
+  Plan plan = tiny_plan();
+  plan.model = {plan::Linear{6}, plan::Relu{},    plan::Linear{5}, plan::Relu{},
+                plan::Linear{4}, plan::Linear{5}, plan::Linear{4}, plan::Linear{3}};
+  plan.consistency = consistency;
+  plan.pipeline.stages = 3;
+  plan.pipeline.schedule = schedule;
+  plan.pipeline.chunks = static_cast<std::uint32_t>(pipeline::usual_chunks(schedule));
+  plan.workers = 6;
+  plan.micro_batches = 3;
+  plan.batch = 6;
+  return plan;
+}
+
+/// Workers with the whole model first, then pipelines of three stages by five schedules, encodings,
+/// losses with a factor, and host groups.
 std::vector<std::shared_ptr<const Job>> make_jobs() {
   std::vector<std::shared_ptr<const Job>> made;
   const auto whole = [&](const plan::Consistency& consistency, bool prefetch) {
@@ -38,23 +54,23 @@ std::vector<std::shared_ptr<const Job>> make_jobs() {
         std::pair("weight_stashing", plan::Consistency(plan::Ssp{2})),
         std::pair("2bw", plan::Consistency(plan::Asp{})),
         std::pair("interleaved", plan::Consistency(plan::Ssp{1})),
-        std::pair("zb_v", plan::Consistency(plan::Ssp{1}))}) {
-    Plan plan = tiny_plan();
-    plan.model = {plan::Linear{6}, plan::Relu{},    plan::Linear{5}, plan::Relu{},
-                  plan::Linear{4}, plan::Linear{5}, plan::Linear{4}, plan::Linear{3}};
-    plan.consistency = consistency;
-    plan.pipeline.stages = 3;
-    plan.pipeline.schedule = schedule;
-    plan.pipeline.chunks = static_cast<std::uint32_t>(pipeline::usual_chunks(schedule));
-    plan.workers = 6;
-    plan.micro_batches = 3;
-    plan.batch = 6;
-    made.push_back(job_of(plan));
-  }
+        std::pair("zb_v", plan::Consistency(plan::Ssp{1}))})
+    made.push_back(job_of(piped_plan(schedule, consistency)));
   Plan encoded = tiny_plan();
   encoded.compress.push = plan::TopK{0.1};
   encoded.compress.pull = plan::Int8{};
   made.push_back(job_of(encoded));
+  Plan encoded_stages = piped_plan("1f1b", plan::Bsp{});
+  encoded_stages.compress = {plan::Int4{}, plan::Fp16{}, plan::Bf16{}, plan::Int8{}};
+  made.push_back(job_of(encoded_stages));
+  Plan scaled = tiny_plan();
+  scaled.consistency = plan::Bsp{};
+  scaled.precision = "fp16";
+  made.push_back(job_of(scaled));
+  Plan grouped = scaled;
+  grouped.workers = 4;
+  grouped.aggregate = plan::GroupsOf{2};
+  made.push_back(job_of(grouped));
   return made;
 }
 
@@ -113,7 +129,7 @@ class Peers {
     } else if (const auto* output = std::get_if<msg::Activation>(&envelope.body)) {
       deliver(to,
               msg::OutputGradient{output->iteration, output->micro_batch, output->chunk - 1,
-                                  like(output->tensor), Clock()},
+                                  gradient_of(output->tensor), Clock()},
               role, out);
     }
   }
@@ -161,10 +177,13 @@ class Peers {
     const auto& range = job_->stages->chunks()[chunk];
     const std::int64_t samples = job_->plan.batch / job_->plan.micro_batches;
     const std::int64_t width = job_->model->output_of(range.first - 1).count();
-    return {at_, micro_batch, chunk, {DType::f32, Shape{samples, width}, zeros(samples * width)}};
+    return {at_, micro_batch, chunk,
+            TensorCodec(job_->plan.compress.activations)
+                .encode(Shape{samples, width}, zeros(samples * width))};
   }
-  static msg::StageTensor like(const msg::StageTensor& tensor) {
-    return {tensor.dtype, tensor.shape, zeros(tensor.shape.count())};
+  msg::StageTensor gradient_of(const msg::StageTensor& output) const {
+    return TensorCodec(job_->plan.compress.activation_gradients)
+        .encode(output.shape, zeros(output.shape.count()));
   }
   static Blob zeros(std::int64_t floats) {
     Blob blob = Blob::floats(floats);

@@ -51,16 +51,30 @@ std::vector<std::shared_ptr<const Job>> make_jobs() {
   return made;
 }
 
-/// Jobs whose gradients are encoded.
+/// Jobs whose gradients are encoded, scaled, or summed by host groups.
 std::vector<std::shared_ptr<const Job>> make_encoded_jobs() {
   std::vector<std::shared_ptr<const Job>> made;
   for (const plan::Codec& codec :
-       {plan::Codec(plan::Fp16{}), plan::Codec(plan::Int8{}), plan::Codec(plan::Int4{}),
-        plan::Codec(plan::TwoBit{}), plan::Codec(plan::OneBit{}), plan::Codec(plan::TopK{0.1, 1}),
-        plan::Codec(plan::RandomK{0.1})}) {
+       {plan::Codec(plan::Bf16{}), plan::Codec(plan::Fp16{}), plan::Codec(plan::Int8{}),
+        plan::Codec(plan::Int4{}), plan::Codec(plan::TwoBit{}), plan::Codec(plan::OneBit{}),
+        plan::Codec(plan::TopK{0.1, 1}), plan::Codec(plan::RandomK{0.1})}) {
     Plan plan = tiny_plan();
     plan.compress.push = codec;
     made.push_back(job_of(plan));
+  }
+  Plan deltas = tiny_plan();
+  deltas.compress.push = plan::Int8{};
+  deltas.local_steps.count = 2;
+  made.push_back(job_of(deltas));
+  for (const std::uint32_t group : {1u, 2u}) {
+    Plan scaled = tiny_plan();
+    scaled.consistency = plan::Bsp{};
+    scaled.precision = "fp16";
+    scaled.workers = 4;
+    if (group > 1) scaled.aggregate = plan::GroupsOf{group};
+    made.push_back(job_of(scaled));
+    scaled.compress.push = plan::Int8{};
+    made.push_back(job_of(scaled));
   }
   return made;
 }
@@ -69,7 +83,7 @@ std::vector<std::shared_ptr<const Job>> make_encoded_jobs() {
 const std::shared_ptr<const Job>& job(std::uint8_t choice) {
   static const auto jobs = make_jobs(), encoded = make_encoded_jobs();
   LW_CHECK(jobs.size() == 16, jobs.size());
-  if (choice / 32 % 2 == 1) return encoded[choice % 8 % encoded.size()];
+  if (choice / 32 % 2 == 1) return encoded[(choice % 8 + choice / 16 % 2 * 8u) % encoded.size()];
   return jobs[choice % 8 + choice / 16 % 2 * 8u];
 }
 
