@@ -1,9 +1,11 @@
 #include "actors/shard/push_check.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "actors/shard/contribution.hpp"
+#include "core/limits.hpp"
 #include "core/text.hpp"
 #include "policies/codec/blobs.hpp"
 
@@ -21,6 +23,12 @@ Status validate_block(const msg::BlockData& data, const Block& expected, Iterati
       check_encoding(data.codec, data.data, expected.floats, id_of(job.plan.compress.push),
                      job.push_codec_of(expected, iteration));
   return valid ? valid : Error{concat("block ", data.block, ": ", valid.error().text)};
+}
+
+/// Whether a factor of losses is a power of two that shards send.
+bool is_loss_scale(float scale) {
+  int exponent = 0;
+  return scale >= 1 && scale <= limits::kMostLossScale && std::frexp(scale, &exponent) == 0.5f;
 }
 
 }  // namespace
@@ -42,6 +50,9 @@ Status validate_push(const msg::Push& push, const StageShare::AtShard& share, co
   if ((push.loss_scale > 0) != job.scales_losses)
     return Error{concat("the loss scale is ", push.loss_scale, ", and losses have ",
                         job.scales_losses ? "one" : "none", " in this run")};
+  if (job.scales_losses && !is_loss_scale(push.loss_scale))
+    return Error{concat("the loss scale is ", push.loss_scale, ", must be a power of two up to ",
+                        limits::kMostLossScale)};
   const bool only_assigns = push.samples == 0 && push.weight == 0 && !push.assigned.empty();
   if (!only_assigns && (push.samples == 0 || push.weight <= 0))
     return Error{"a gradient needs samples and a weight above 0"};

@@ -1,6 +1,7 @@
 #include "actors/shard/push_check.hpp"
 
 #include <catch2/catch.hpp>
+#include <cmath>
 #include <cstring>
 #include <functional>
 
@@ -61,6 +62,24 @@ TEST_CASE("an invalid push is refused with the value found") {
         }).find("expected block ") == 0);
   CHECK(error([](msg::Push& push) { push.blocks[0].shape = Shape{1}; }).find(" x f32, is ") !=
         std::string::npos);
+}
+
+TEST_CASE("a push with a loss scale that no shard sends is refused") {
+  Plan plan = tiny_plan();
+  plan.shards = 1;
+  plan.consistency = plan::Bsp{};
+  plan.precision = "fp16";
+  const ShardScene scene(job_of(plan));
+  const auto error = [&](float scale) {
+    auto push = scene.push_of(WorkerId(0), 0, 0);
+    push.loss_scale = scale;
+    const auto valid = validate_push(push, scene.share_of(WorkerId(0)), scene.job());
+    return valid ? std::string() : valid.error().text;
+  };
+  for (const float scale : {1.0f, 2.0f, 65536.0f, 16777216.0f}) CHECK(error(scale) == "");
+  CHECK(error(0) == "the loss scale is 0, and losses have one in this run");
+  for (const float scale : {0.5f, 3.0f, 3.7f, 33554432.0f, INFINITY})
+    CHECK_THAT(error(scale), Contains("must be a power of two up to 1"));
 }
 
 TEST_CASE("a push with an invalid encoding is refused, and the error names the fault") {
