@@ -21,6 +21,7 @@
 #include "monitoring/format.hpp"
 #include "runtime/cluster/text_table.hpp"
 #include "runtime/flags/option.hpp"
+#include "runtime/tools/remedies.hpp"
 
 namespace leeway::cli {
 namespace {
@@ -111,21 +112,90 @@ Json json_of(const blame::CriticalPath& path) {
   return json;
 }
 
+/// The worker that the others waited for longest; of stages, the one that computes most of the
+/// critical path.
+std::optional<std::uint32_t> culprit_of(const blame::RunWaits& waits,
+                                        const blame::CriticalPath* path) {
+  for (const auto& [cause, seconds] : waits.by_cause())
+    if (cause.kind == blame::Cause::Kind::worker) return static_cast<std::uint32_t>(cause.worker);
+  if (!waits.has_stages || !path) return std::nullopt;
+  for (const auto& row : path->rows)
+    if (row.activity == blame::CriticalPath::Activity::computing)
+      return static_cast<std::uint32_t>(row.worker);
+  return std::nullopt;
+}
+
+std::string samples_text(const RunTimes& times) {
+  return grouped(static_cast<std::uint64_t>(std::llround(times.samples_per_second)));
+}
+
+void print(const std::vector<Remedy>& remedies) {
+  const bool has_loss = remedies.front().answer.changed.test_loss.has_value();
+  TextTable table;
+  std::vector<std::string> header{"what would help", "samples/s", "gain", "waiting"};
+  if (has_loss) header.emplace_back("test loss");
+  table.add(std::move(header));
+  const auto row = [&](const std::string& name, const RunTimes& times, const std::string& gain) {
+    std::vector<std::string> cells{name, samples_text(times), gain, percent(times.waiting)};
+    if (has_loss) cells.push_back(times.test_loss ? fixed(*times.test_loss, 4) : "");
+    table.add(std::move(cells));
+  };
+  row("as it ran (simulated)", remedies.front().answer.as_it_ran, "");
+  for (const Remedy& remedy : remedies)
+    row(remedy.name, remedy.answer.changed, signed_percent(remedy.gain()));
+  std::cout << '\n' << table.text() << '\n';
+  const auto best = std::ranges::max_element(remedies, {}, &Remedy::gain);
+  std::cout << (best->gain() > 0 ? concat("Largest gain: ", best->name, ", ",
+                                          signed_percent(best->gain()), " samples/s.")
+                                 : std::string("None of these would make the run faster."))
+            << (has_loss ? "\n" : " --gradients also predicts the loss.\n");
+}
+
+Json json_of(const std::vector<Remedy>& remedies) {
+  Json rows = Json::array();
+  for (const Remedy& remedy : remedies) {
+    const RunTimes& times = remedy.answer.changed;
+    rows.push_back({{"name", remedy.name},
+                    {"samples_per_second", times.samples_per_second},
+                    {"gain", remedy.gain()},
+                    {"waiting", times.waiting}});
+    if (times.test_loss) rows.back()["test_loss"] = *times.test_loss;
+  }
+  return rows;
+}
+
+/// The causes sum to less than the wait if events were lost.
+void print_unattributed(const blame::RunWaits& waits) {
+  const double missing = waits.wait - waits.attributed();
+  if (std::abs(missing) <= 0.01 * waits.wait) return;
+  std::cerr << "leeway: " << duration(std::abs(missing)) << " of the waiting time ("
+            << percent(std::abs(missing) / waits.wait)
+            << ") has no cause here: the run has lost events\n";
+}
+
 int blame_run(const BlameOptions& options) {
   const auto waits = blame::read_run_waits(options.folder);
   if (!waits) return refuse(waits.error());
   std::optional<Expected<blame::CriticalPath>> path;
   if (events_path(options.folder)) path = blame::find_critical_path(options.folder);
+  const blame::CriticalPath* const found = path && *path ? &**path : nullptr;
+  std::optional<Expected<std::vector<Remedy>>> remedies;
+  if (options.remedies)
+    remedies = simulate_remedies(options.folder, culprit_of(*waits, found), options.gradients);
+  if (remedies && !*remedies) return refuse(remedies->error());
   if (options.json) {
     Json json = json_of(*waits);
-    if (path && *path) json["critical_path"] = json_of(**path);
-    if (path && !*path) json["critical_path_error"] = path->error().text;
+    if (found) json["critical_path"] = json_of(*found);
+    if (path && !found) json["critical_path_error"] = path->error().text;
+    if (remedies) json["remedies"] = json_of(**remedies);
     std::cout << json.dump(2) << '\n';
   } else {
     print(*waits);
-    if (path && *path) print(**path);
+    if (found) print(*found);
+    if (remedies && !(*remedies)->empty()) print(**remedies);
   }
-  if (path && !*path) std::cerr << "leeway: no critical path: " << path->error().text << '\n';
+  if (path && !found) std::cerr << "leeway: no critical path: " << path->error().text << '\n';
+  print_unattributed(*waits);
   return kExitOk;
 }
 
@@ -229,6 +299,12 @@ CLI::App* add_blame(CLI::App& app, BlameOptions& options) {
   add_value(*blame, "--import", options.import,
             "Instead of a run: operations of another training system, a CSV file with the columns "
             "dp_rank, stage, step, optype, start_ts, duration and seq_id; may be gzipped");
+  add_switch(*blame, "--remedies", options.remedies,
+             "Simulate a run with --trace again, with its own durations: without its worst "
+             "straggler, and with other settings");
+  add_switch(*blame, "--gradients", options.gradients,
+             "With --remedies: compute real gradients, and compare losses; takes as long as the "
+             "training, several times");
   add_switch(*blame, "--json", options.json, "Print JSON");
   return blame;
 }
@@ -236,6 +312,12 @@ CLI::App* add_blame(CLI::App& app, BlameOptions& options) {
 int blame(const BlameOptions& options) {
   if (options.folder.empty() == options.import.empty())
     return refuse({"blame: give the folder of a run, or --import FILE"});
+  if (options.remedies && options.folder.empty())
+    return refuse(
+        {"--remedies: an imported trace has no settings to change; `leeway what-if "
+         "--import FILE --staleness 4` simulates it"});
+  if (options.gradients && !options.remedies)
+    return refuse({"--gradients: nothing is simulated; give --remedies, too"});
   return options.import.empty() ? blame_run(options) : blame_trace(options);
 }
 

@@ -9,8 +9,10 @@ class App;
 namespace leeway::cli {
 
 struct BlameOptions {
-  std::string folder;  // of a run; empty: import
-  std::string import;  // a CSV file
+  std::string folder;      // of a run; empty: import
+  std::string import;      // a CSV file
+  bool remedies = false;   // simulate what would help
+  bool gradients = false;  // with losses
   bool json = false;
 };
 

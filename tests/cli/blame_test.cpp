@@ -58,6 +58,26 @@ TEST_CASE("leeway blame prints the waits and the critical path of a run, also as
   CHECK(json.at("critical_path").at("rows").at(0).at("worker") == 2);
 }
 
+TEST_CASE(
+    "leeway blame --remedies simulates the run without its straggler and with other settings") {
+  const TracedFolder folder;
+  const Result text = run_line(kBlame + folder.path() + " --remedies");
+  CHECK(text.code == 0);
+  CHECK_THAT(text.output, Contains("what would help") && Contains("as it ran (simulated)") &&
+                              Contains("worker 2 as fast as the median") && Contains("ssp(4)") &&
+                              Contains("--balance speed") && Contains("Largest gain: "));
+  const auto json = nlohmann::json::parse(
+      run_line(kBlame + folder.path() + " --remedies --gradients --json").output);
+  const auto& rows = json.at("remedies");
+  REQUIRE(rows.at(0).at("name") == "worker 2 as fast as the median");
+  // The others wait for a worker that takes four times as long.
+  CHECK(rows.at(0).at("gain") > 1.5);
+  CHECK(rows.at(0).at("waiting") < 0.3);
+  for (const auto& row : rows) CHECK(row.at("test_loss") > 0);
+  CHECK_THAT(run_line(kBlame + folder.path() + " --gradients").output,
+             Contains("give --remedies, too"));
+}
+
 TEST_CASE("leeway blame prints the waits of a run whose critical path cannot be found") {
   const TracedFolder folder;
   // As of a run that was interrupted in its first iteration: without the end of an iteration.
