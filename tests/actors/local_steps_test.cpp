@@ -71,7 +71,8 @@ TEST_CASE("a single worker trains the same by local steps, with each optimizer",
                                        plan::AdamW{},
                                        plan::AdaGrad{.initial = 1},
                                        plan::NAdam{},
-                                       plan::Lion{}};
+                                       plan::Lion{},
+                                       plan::Muon{}};
   for (const auto& kind : kinds) {
     CAPTURE(kind.index());
     Plan plan = alone(24);

@@ -269,8 +269,9 @@ TEST_CASE("the number of shards does not change the result of bsp") {
 
 TEST_CASE("every optimizer trains the small task under every policy") {
   const std::vector<plan::Optimizer> optimizers = {
-      {0.1, 0, plan::Sgd{}},   {0.05, 0, plan::Momentum{}}, {0.05, 0, plan::Nesterov{}},
-      {0.02, 0, plan::Adam{}}, {0.02, 0.01, plan::AdamW{}}, {0.1, 0, plan::AdaGrad{}}};
+      {0.1, 0, plan::Sgd{}},    {0.05, 0, plan::Momentum{}}, {0.05, 0, plan::Nesterov{}},
+      {0.02, 0, plan::Adam{}},  {0.02, 0.01, plan::AdamW{}}, {0.1, 0, plan::AdaGrad{}},
+      {0.02, 0, plan::NAdam{}}, {0.01, 0, plan::Lion{}},     {0.02, 0, plan::Muon{}}};
   const std::vector<plan::Consistency> policies = {
       plan::Bsp{},     plan::Ssp{2},       plan::Asp{},       plan::Adaptive{1, 3},
       plan::Backup{1}, plan::Quorum{2, 1}, plan::Automatic{3}};
