@@ -1,6 +1,7 @@
 // Speed of codecs on one thread, as memory traffic: an encoding reads the values and writes the
-// bytes, accumulate() reads both arrays and writes the sum. `copy` is the limit: it moves as many
-// bytes as a copy of the values.
+// bytes, accumulate() reads both arrays and writes the sum. The limits are `read`, a sum over the
+// values, for encodings, which write few bytes, and `copy` for accumulate(). A copy past the caches
+// writes without reading the lines first, so its traffic is higher than that of any loop.
 //
 //   codec_bench [--benchmark_filter=int8]
 #include <benchmark/benchmark.h>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "core/rng.hpp"
+#include "kernels/squares.hpp"
 #include "policies/codec/codec.hpp"
 
 namespace {
@@ -30,6 +32,15 @@ void copy(benchmark::State& state) {
     benchmark::ClobberMemory();
   }
   state.SetBytesProcessed(state.iterations() * state.range(0) * 2 * 4);
+}
+
+void read(benchmark::State& state) {
+  const auto values = random_values(state.range(0));
+  for (auto _ : state) {
+    double sum = kernels::sum_of_squares(values.data(), state.range(0));
+    benchmark::DoNotOptimize(sum);
+  }
+  state.SetBytesProcessed(state.iterations() * state.range(0) * 4);
 }
 
 void encode(benchmark::State& state, const plan::Codec& spec) {
@@ -63,6 +74,7 @@ void sizes(benchmark::internal::Benchmark* bench) {
 }
 
 BENCHMARK(copy)->Apply(sizes);
+BENCHMARK(read)->Apply(sizes);
 #define LEEWAY_CODEC(name, ...)                                            \
   BENCHMARK_CAPTURE(encode, name, plan::Codec(__VA_ARGS__))->Apply(sizes); \
   BENCHMARK_CAPTURE(accumulate, name, plan::Codec(__VA_ARGS__))->Apply(sizes)
