@@ -19,11 +19,13 @@
 #include <algorithm>
 #include <cmath>
 
+#include "reproduction.hpp"
 #include "tuned_study.hpp"
 
 using namespace leeway;
 using study::cell;
 using study::kSeeds;
+using study::Outcome;
 
 namespace {
 
@@ -37,6 +39,9 @@ constexpr double kSlow = 2, kLongest = 300, kSlowShare = 0.012;
 /// Seconds of the computation that stragglers stretch: short, so that shards take next to no time.
 constexpr double kComputed = 1e-3;
 constexpr std::uint32_t kPublishedSpare = 4, kPublishedWorkers = 100;
+/// Shares of iterations: the last gradient arrives within 2 s in this one, the third last in more
+/// than that one.
+constexpr double kPublishedLast = 0.30, kPublishedThirdLast = 0.80;
 
 struct Method {
   std::string name;
@@ -90,8 +95,10 @@ std::vector<study::Subject> subjects(const Plan& base) {
 
 study::Campaign::Figures figures_of(const Result& result) {
   const auto [seconds, samples] = study::arrival_at(result, kTarget);
-  return {
+  study::Campaign::Figures figures{
       {"seconds", seconds}, {"samples", samples}, {"loss", result.totals.evaluations.back().loss}};
+  study::keep_losses(figures, result);
+  return figures;
 }
 const study::Measures kMeasures{
     .of = figures_of,
@@ -104,12 +111,8 @@ class Tables {
 
   std::string table() const {
     std::string table =
-        concat('\n', plan_.workers, " workers. The last gradient arrives within ", fixed(kSlow, 0),
-               " s in ", percent(share_in_time(plan_.workers, 0)),
-               " of the iterations (published for ", kPublishedWorkers, ": 30%), ",
-               "the second last in ", percent(share_in_time(plan_.workers, 1)),
-               ", the third last in ", percent(share_in_time(plan_.workers, 2)),
-               ".\n\nTo a test loss of ", kTarget, ", median (min to max) of ", kSeeds,
+        concat("\nTo a test loss of ", kTarget, " with ", plan_.workers,
+               " workers, median (min to max) of ", kSeeds,
                " seeds; * is the edge of the rates tried; for asp, ", plan_.workers,
                " gradients count as an iteration\n\n", cell(12, "method"), cell(14, "s/iteration"),
                cell(22, "iterations"), cell(28, "seconds"), cell(9, "rate"), cell(12, "published"));
@@ -127,41 +130,100 @@ class Tables {
     return table + '\n';
   }
 
-  std::string verdict() const {
-    const Method& best = *std::ranges::min_element(kMethods, {}, [&](const Method& method) {
-      return is_synchronous(method) ? median(method) : study::kNever;
-    });
-    if (std::isinf(median(best))) return "\nNo synchronous run reaches the target.\n";
-    const Method& none = kMethods[0];
-    const Method& expected = *std::ranges::find(kMethods, kPublishedSpare, &Method::spare);
-    const Method& most = *std::ranges::find(kMethods, kMostSpare, &Method::spare);
-    const Method& async = std::end(kMethods)[-1];
-    const auto ratio = [&](const Method& method) {
-      return std::isinf(median(method))
-                 ? std::string("does not reach the target")
-                 : concat("takes ", fixed(median(method) / median(best), 2), " times as long");
+  std::string comparison() const {
+    const auto points = [](double here, double there) {
+      return concat(fixed(100 * (here - there), 1), " points");
     };
+    const double last = share_in_time(plan_.workers, 0), third = share_in_time(plan_.workers, 2);
+    const int off = static_cast<int>(best().spare) - static_cast<int>(kPublishedSpare);
+    const study::Comparison rows[] = {
+        {"last gradient within 2 s (fitted for 100 workers)", percent(kPublishedLast),
+         percent(last), points(last, kPublishedLast)},
+        {"third last gradient within 2 s", concat("above ", percent(kPublishedThirdLast)),
+         percent(third), points(third, kPublishedThirdLast)},
+        {"fastest number of spare workers", concat(kPublishedSpare), concat(best().spare),
+         concat(off > 0 ? "+" : "", off)},
+        {concat("time of ", expected().name, " to the fastest"), "1",
+         ratio_text(median(expected()) / median(best())), ""},
+        {"time of bsp to the fastest", "above 1", ratio_text(median(kMethods[0]) / median(best())),
+         ""},
+        {"time of asp to the fastest", "above 1", ratio_text(median(async()) / median(best())), ""},
+    };
+    return study::comparison_table(rows);
+  }
+
+  std::string verdict() const {
+    if (std::isinf(median(best())))
+      return study::verdict_line(Outcome::null_result, "no synchronous run reaches the target");
+    const Method& most = *std::ranges::find(kMethods, kMostSpare, &Method::spare);
+    const bool is_inner = best().spare > 0 && best().spare < kMostSpare;
+    const std::string near =
+        &expected() == &best() ? concat(kPublishedSpare, " spare workers are fastest, as published")
+        : are_apart(expected(), best())
+            ? concat(best().name, " is faster than the published number of ", kPublishedSpare)
+            : concat(expected().name, " and the fastest, ", best().name,
+                     ", differ by less than seeds do");
     std::string text =
-        concat("\nPublished: of ", kPublishedWorkers, " workers, ", kPublishedSpare,
-               " spare ones are fastest, and asynchronous training is slower. Here ", best.name,
-               " is fastest; bsp ", ratio(none), ", backup(", kPublishedSpare, ") ",
-               ratio(expected), ", and asp ", ratio(async), ".\n");
-    const bool is_inner = best.spare > 0 && best.spare < kMostSpare;
-    text += !is_inner ? "A best number between none and the most is not reproduced"
-            : are_apart(none, best) && are_apart(most, best)
-                ? "A best number between none and the most is reproduced"
-                : "A best number between none and the most: a null result";
-    if (&expected != &best && !are_apart(expected, best))
-      text += concat("; ", expected.name, " and the best one differ by less than seeds do");
-    text += are_apart(async, best)
-                ? ". The order of synchronous and asynchronous training is reproduced"
-            : are_apart(best, async) ? ". Asynchronous training is faster here"
-                                     : ". Synchronous and asynchronous training: a null result";
-    return text + ".\n";
+        !is_inner ? study::verdict_line(
+                        Outcome::not_reproduced,
+                        concat("no number between none and the most is fastest, but ", best().name))
+        : are_apart(kMethods[0], best()) && are_apart(most, best())
+            ? study::verdict_line(Outcome::reproduced,
+                                  concat("a number between none and the most is fastest; ", near))
+            : study::verdict_line(
+                  Outcome::null_result,
+                  concat("the number between none and the most that is fastest gains less than "
+                         "seeds differ; ",
+                         near));
+    return text + (are_apart(async(), best())
+                       ? study::verdict_line(Outcome::reproduced, "asynchronous training is slower")
+                   : are_apart(best(), async())
+                       ? study::verdict_line(Outcome::not_reproduced,
+                                             "asynchronous training is faster here")
+                       : study::verdict_line(Outcome::null_result,
+                                             "synchronous and asynchronous training differ by "
+                                             "less than seeds do"));
+  }
+
+  std::string seeds() const {
+    std::vector<std::string> names;
+    for (const Method& method : kMethods) names.push_back(method.name);
+    return study_.seeds_table("Seconds to the target, of each seed", names, "seconds",
+                              study::time_text);
+  }
+
+  std::vector<Chart> charts() const {
+    Chart times{.title = concat("To a test loss of ", kTarget),
+                .x_label = "spare workers",
+                .y_label = "virtual seconds"};
+    study::Band band("backup, and bsp with 0");
+    Chart losses{
+        .title = concat("Seed ", plan_.seed), .x_label = "virtual seconds", .y_label = "test loss"};
+    for (const Method& method : kMethods) {
+      if (is_synchronous(method)) band.add(method.spare, study_.values(method.name, "seconds"));
+      losses.series.push_back(study::losses_of(method.name, study_.runs(method.name).front()));
+    }
+    band.append_to(times);
+    const double asp = median(async());
+    times.series.push_back({"asp", {{0, asp}, {kMostSpare, asp}}});
+    return {times, losses};
   }
 
  private:
   double median(const Method& method) const { return study_.median(method.name, "seconds"); }
+  /// The synchronous method with the least median.
+  const Method& best() const {
+    return *std::ranges::min_element(kMethods, {}, [&](const Method& method) {
+      return is_synchronous(method) ? median(method) : study::kNever;
+    });
+  }
+  static const Method& expected() {
+    return *std::ranges::find(kMethods, kPublishedSpare, &Method::spare);
+  }
+  static const Method& async() { return std::end(kMethods)[-1]; }
+  static std::string ratio_text(double ratio) {
+    return std::isfinite(ratio) ? fixed(ratio, 2) : "never";
+  }
   /// Whether all seeds of `slow` take longer than all of `fast`.
   bool are_apart(const Method& slow, const Method& fast) const {
     return study_.values(slow.name, "seconds").front() > study_.values(fast.name, "seconds").back();
@@ -195,29 +257,34 @@ class Tables {
 }  // namespace
 
 int main(int argc, char** argv) {
+  const bool full = study::take_full(argc, argv);
   Scenario scenario("backup-workers", "Reproduce how many spare workers are best for rounds.");
+  const std::vector<plan::Layer> small{avg_pool(2), flatten(), linear(32), relu(), linear(10)};
+  const std::uint32_t batch = full ? 8 : 2;
   scenario
       .description(
           "100 simulated workers with a tail of slow iterations learn Fashion-MNIST under bsp,\n"
           "under backup(1) to backup(32), which drop the last gradients of each round, and under\n"
           "asp. Each runs with five learning rates on one seed, and with the best of them on "
           "three\n"
-          "others: 64 runs. An interrupted reproduction continues in the same folder (--out).")
+          "others: 64 runs. An interrupted reproduction continues in the same folder (--out).\n"
+          "--full has a network of 101,770 weights instead of 6,634, and 8 images for each\n"
+          "gradient instead of 2.")
       .decides({"--staleness", "--delay-policy", "--lr", "--slow", "--simulate", "--gradients",
                 "--optimizer", "--balance", "--split-data", "--participation", "--whole-steps",
                 "--local-steps", "--outer-optimizer", "--outer-lr", "--merge"})
       .decides(study::kOfPipelines)
       .decides(study::kOfSingleRuns)
       .data(fashion_mnist())
-      .model({avg_pool(2), flatten(), linear(32), relu(), linear(10)})
+      .model(full ? mlp({128}, 10) : small)
       .loss(softmax_cross_entropy())
       .optimizer(momentum(0.1))
       .workers(kPublishedWorkers)
       .shards(1)
-      .batch(2)
-      .lease_size(2)
-      .epochs(0.9)
-      .evaluate_every(0.1)
+      .batch(batch)
+      .lease_size(batch)
+      .epochs(full ? 3.6 : 0.9)
+      .evaluate_every(full ? 0.4 : 0.1)
       .simulated({.noise = 0});
   register_straggler("latency", [](std::int64_t, double, Rng& random) {
     return draw_latency(random) / kComputed;
@@ -239,6 +306,9 @@ int main(int argc, char** argv) {
   return study.run(report, settings, [&] {
     const Tables tables(study, line.plan);
     report.print(tables.table());
+    report.print(tables.comparison());
     report.print(tables.verdict());
+    report.print(tables.seeds());
+    report.write(study::kPicture, svg(tables.charts()));
   });
 }

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cmath>
+#include <cstdio>
 #include <filesystem>
 #include <iostream>
 
@@ -14,6 +15,9 @@ namespace {
 
 /// The figures: one JSON object per line.
 constexpr const char* kTrialsFile = "trials.jsonl";
+/// Without a terminal, a line is printed when another tenth of the runs is done, or this long after
+/// the line before.
+constexpr std::chrono::seconds kBetweenLines{60};
 
 /// "3 min"
 std::string about(double seconds) {
@@ -28,7 +32,7 @@ Error unwritable(const std::string& path) {
 }  // namespace
 
 Campaign::Campaign(std::size_t total, bool quiet)
-    : total_(total), shows_(!quiet && isatty(2) == 1) {}
+    : total_(total), shows_(!quiet), on_terminal_(isatty(2) == 1) {}
 
 Status Campaign::open(Report& report, const nlohmann::json& settings) {
   if (const Status opened = report.open(kTrialsFile); !opened) return opened;
@@ -92,13 +96,32 @@ void Campaign::take(const nlohmann::json& line) {
 void Campaign::show_progress() {
   ++ran_;
   if (!shows_) return;
-  const double spent =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
+  const auto now = std::chrono::steady_clock::now();
+  const double spent = std::chrono::duration<double>(now - begin_).count();
   const std::size_t left = total_ - std::min(total_, known_.size());
-  std::cerr << "\r\x1b[K" << known_.size() << " of " << total_ << " runs, "
-            << about(spent / static_cast<double>(ran_) * static_cast<double>(left)) << " left";
-  if (left == 0) std::cerr << "\r\x1b[K";
-  std::cerr << std::flush;
+  const std::string text =
+      concat(known_.size(), " of ", total_, " runs, ",
+             about(spent / static_cast<double>(ran_) * static_cast<double>(left)), " left");
+  if (on_terminal_) {
+    std::cerr << "\r\x1b[K" << text << (left == 0 ? "\r\x1b[K" : "") << std::flush;
+    return;
+  }
+  const std::size_t tenth = known_.size() * 10 / std::max<std::size_t>(total_, 1);
+  if (tenth == line_tenth_ && now - line_at_ < kBetweenLines) return;
+  line_tenth_ = tenth;
+  line_at_ = now;
+  std::cerr << text << std::endl;
+}
+
+std::string fingerprint(std::span<const Named> trials) {
+  std::uint64_t hash = 0xcbf29ce484222325;  // FNV-1a
+  const auto add = [&](const std::string& text) {
+    for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+  };
+  for (const auto& [name, plan] : trials) add(concat(name, '\n', to_json(plan), '\n'));
+  char digits[17];
+  std::snprintf(digits, sizeof digits, "%016llx", static_cast<unsigned long long>(hash));
+  return digits;
 }
 
 double middle(const std::vector<double>& values) {

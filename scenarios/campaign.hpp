@@ -11,6 +11,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -28,7 +29,8 @@ class Campaign {
   /// By name. Figures that are not finite are kept as null, and read as infinite.
   using Figures = std::map<std::string, double>;
 
-  /// `total`: the number of runs of the study. Progress is shown on a terminal, unless `quiet`.
+  /// `total`: the number of runs of the study. Progress and the remaining time are printed to
+  /// standard error, unless `quiet`: on a terminal after each run, otherwise now and then.
   Campaign(std::size_t total, bool quiet);
 
   /// Opens the report. Reads the figures of an earlier start from its folder, if it has one, and
@@ -48,12 +50,19 @@ class Campaign {
   void show_progress();
 
   const std::size_t total_;
-  const bool shows_;
+  const bool shows_, on_terminal_;
   std::map<std::string, Figures> known_;
   std::ofstream out_;
   std::size_t ran_ = 0;  // in this process
   const std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+  // Of the last line of progress without a terminal.
+  std::chrono::steady_clock::time_point line_at_ = begin_;
+  std::size_t line_tenth_ = 0;
 };
+
+/// A number that differs if a plan or a name differs. Part of a study's settings, so that figures
+/// of an earlier definition of its methods are not taken for those of the present one.
+std::string fingerprint(std::span<const Named> trials);
 
 // Of ascending values:
 

@@ -26,9 +26,12 @@ TunedStudy::TunedStudy(std::uint64_t seed, std::vector<Subject> subjects, Measur
 
 int TunedStudy::run(Report& report, const nlohmann::json& settings,
                     const std::function<void()>& print) {
-  const std::vector<Named> first = tuning();
+  const std::vector<Named> first = tuning_trials();
   if (const Status valid = check(first); !valid) return report.refuse(valid.error().text);
-  if (const Status opened = campaign_.open(report, settings); !opened)
+  nlohmann::json identity = settings;
+  identity["methods"] = fingerprint(first);
+  for (const auto& [figure, value] : measures_.failed) identity["figures"].push_back(figure);
+  if (const Status opened = campaign_.open(report, identity); !opened)
     return report.refuse(opened.error().text);
   const auto run_all = [&](const std::vector<Named>& trials) {
     return campaign_.run(trials, measures_.of, measures_.failed, report);
@@ -44,6 +47,10 @@ std::string TunedStudy::rate_text(const std::string& subject, const std::string&
   const auto& rates = std::ranges::find(subjects_, subject, &Subject::name)->rates;
   const bool is_edge = rate(subject) == rates.front() || rate(subject) == rates.back();
   return concat(rate(subject), is_edge ? mark : "");
+}
+
+const Campaign::Figures& TunedStudy::tuning(const std::string& subject) const {
+  return campaign_.of(trial(subject, rate(subject), seed_ + kTuningSeed));
 }
 
 std::vector<Campaign::Figures> TunedStudy::runs(const std::string& subject) const {
@@ -65,6 +72,21 @@ double TunedStudy::median(const std::string& subject, const std::string& figure)
   return middle(values(subject, figure));
 }
 
+std::string TunedStudy::seeds_table(const std::string& title,
+                                    const std::vector<std::string>& subjects,
+                                    const std::string& figure,
+                                    const std::function<std::string(double)>& text) const {
+  std::size_t width = 0;
+  for (const std::string& subject : subjects) width = std::max(width, subject.size() + 1);
+  std::string table = concat('\n', title, "\n\n", cell(width, "seed"));
+  for (std::uint64_t i = 0; i < kSeeds; ++i) table += cell(12, concat(seed_ + i));
+  for (const std::string& subject : subjects) {
+    table += '\n' + cell(width, subject);
+    for (const auto& figures : runs(subject)) table += cell(12, text(figures.at(figure)));
+  }
+  return table + '\n';
+}
+
 std::string TunedStudy::trial(const std::string& subject, double rate, std::uint64_t seed) {
   return concat(subject, ", rate ", rate, ", seed ", seed);
 }
@@ -76,7 +98,7 @@ Named TunedStudy::named(const Subject& subject, double rate, std::uint64_t seed)
   return named;
 }
 
-std::vector<Named> TunedStudy::tuning() const {
+std::vector<Named> TunedStudy::tuning_trials() const {
   std::vector<Named> trials;
   for (const Subject& subject : subjects_)
     for (const double rate : subject.rates)
@@ -96,7 +118,8 @@ double TunedStudy::tuned_rate(const Subject& subject) const {
   return *std::ranges::min_element(subject.rates, {}, [&](double rate) {
     const auto& figures = campaign_.of(trial(subject.name, rate, seed_ + kTuningSeed));
     std::vector<double> criteria;
-    for (const std::string& name : measures_.criteria) {
+    for (const std::string& name :
+         subject.criteria.empty() ? measures_.criteria : subject.criteria) {
       const double value = figures.at(name);
       criteria.push_back(std::isnan(value) ? kNever : value);
     }
@@ -106,6 +129,10 @@ double TunedStudy::tuned_rate(const Subject& subject) const {
 
 std::string time_text(double seconds) {
   return std::isinf(seconds) ? "never" : fixed(seconds, 2);
+}
+
+std::string loss_text(double loss) {
+  return std::isfinite(loss) ? fixed(loss, 3) : "diverged";
 }
 
 Arrival arrival_at(const Result& result, double target) {

@@ -7,8 +7,8 @@
 //
 // Stages take the time of their computations in the trace, iteration by iteration; messages take no
 // time. A pipeline cannot abandon an iteration, so backup(1) treats each replica as one worker,
-// which takes as long as the replica's step if it waits for no other. Each way has its own learning
-// rate, tuned on another seed.
+// which takes as long as the replica's step if it waits for no other. So does quorum. Each way has
+// its own learning rate, tuned on another seed.
 #include <leeway/blame/traced_job.hpp>
 #include <leeway/core/text.hpp>
 #include <leeway/leeway.hpp>
@@ -19,12 +19,15 @@
 #include <cmath>
 #include <numeric>
 
+#include "heat_map.hpp"
+#include "reproduction.hpp"
 #include "tuned_study.hpp"
 
 using namespace leeway;
 using blame::TracedJob;
 using study::cell;
 using study::kSeeds;
+using study::Outcome;
 
 namespace {
 
@@ -67,6 +70,8 @@ struct Way {
   const char* schedule = "1f1b";
   plan::Balance balance = plan::Balance::equal;
   bool has_stragglers = true;
+  /// A round waits for half of the replicas, and then as long as recent pushes suggest.
+  bool of_half = false;
 };
 const Way kWays[] = {
     {.name = "pipelines, bsp"},
@@ -76,6 +81,7 @@ const Way kWays[] = {
     {.name = "2bw, ssp(1)", .consistency = ssp(1), .schedule = "2bw"},
     {.name = "replicas, bsp", .has_stages = false},
     {.name = "backup(1)", .has_stages = false, .consistency = backup(1)},
+    {.name = "quorum(half,mad)", .has_stages = false, .of_half = true},
     {.name = "ssp(2)", .has_stages = false, .consistency = ssp(2)},
 };
 
@@ -123,7 +129,7 @@ Expected<Plan> plan_of(const Plan& base, const TracedJob& job, const Way& way) {
   plan.pipeline.schedule = way.schedule;
   plan.micro_batches = way.has_stages ? job.micro_batches : 1;
   plan.batch = batch_of(job);
-  plan.consistency = way.consistency;
+  plan.consistency = way.of_half ? adaptive_quorum((job.replicas + 1) / 2) : way.consistency;
   plan.balance = way.balance;
   auto seconds = way.has_stages ? job.of_stages : job.of_replicas;
   if (!way.has_stragglers) seconds.assign(seconds.size(), {mean(seconds)});
@@ -154,26 +160,30 @@ std::string slowdown_text(const TracedJob& job) {
   const double slowest = slowdown.share(slowdown.without_slowest);
   const double last = slowdown.share(slowdown.without_stage.back());
   const Published* const expected = published(job);
-  std::string text =
-      concat('\n', job.name, ": ", job.replicas, " replicas of ", job.stages, " stages, ",
-             job.micro_batches, " micro-batches, ", slowdown.steps, " steps\n\n", cell(28, ""),
-             cell(10, "here"), cell(16, "authors' tool"));
-  const auto row = [&](const char* name, double here, double Published::*of) {
-    text += concat('\n', cell(28, name), cell(10, fixed(here, 3)),
-                   cell(16, expected ? fixed(expected->*of, 3) : "-"));
+  std::vector<study::Comparison> rows;
+  const auto add = [&](const char* name, double here, double Published::*of) {
+    rows.push_back({name, expected ? fixed(expected->*of, 3) : "-", fixed(here, 3),
+                    expected ? fixed(here - expected->*of, 3) : ""});
   };
-  row("slowdown", slowdown.factor(), &Published::slowdown);
-  row("lost to the slowest ranks", slowest, &Published::of_slowest);
-  row("lost to the last stage", last, &Published::of_last_stage);
-  text += concat("\n\n", job.explanation, '\n');
+  add("slowdown", slowdown.factor(), &Published::slowdown);
+  add("lost to the slowest ranks", slowest, &Published::of_slowest);
+  add("lost to the last stage", last, &Published::of_last_stage);
+  std::string text = concat('\n', job.name, ": ", job.replicas, " replicas of ", job.stages,
+                            " stages, ", job.micro_batches, " micro-batches, ", slowdown.steps,
+                            " steps; published: the "
+                            "authors' tool\n",
+                            study::comparison_table(rows), '\n', job.explanation, '\n');
   if (!expected) return text;
   const double off = slowdown.factor() / expected->slowdown - 1;
   const bool same = (slowest >= blame::kExplains) == (expected->of_slowest >= blame::kExplains) &&
                     (last >= blame::kExplains) == (expected->of_last_stage >= blame::kExplains);
-  return concat(text, "The slowdown differs from that of the authors' tool by ",
-                signed_percent(off), std::abs(off) <= kTolerance ? ", within " : ", more than ",
-                percent(kTolerance),
-                same ? "; the cause is the same.\n" : "; the cause is another one.\n");
+  const bool is_near = std::abs(off) <= kTolerance;
+  return text +
+         study::verdict_line(
+             is_near && same ? Outcome::reproduced : Outcome::not_reproduced,
+             concat("the slowdown differs by ", signed_percent(off),
+                    is_near ? ", within " : ", more than ", percent(kTolerance),
+                    same ? ", and the cause is the same" : ", and the cause is another one"));
 }
 
 /// Seconds of as many samples as all replicas train in a step.
@@ -187,7 +197,7 @@ std::string table(const study::TunedStudy& study, const TracedJob& job) {
   std::string text = concat(
       '\n', job.name, ": the same samples with its durations, ", fixed(job.slowdown.measured, 2),
       " s for a step as it ran. Median (min to max) of ", kSeeds,
-      " seeds; * is the edge of the rates tried\n\n", cell(16, ""), cell(10, "s/step"),
+      " seeds; * is the edge of the rates tried\n\n", cell(18, ""), cell(10, "s/step"),
       cell(12, "time"), cell(26, "test loss"), cell(10, "change"), cell(10, "rate"));
   for (const Way& way : kWays) {
     const Way& before = usual(way);
@@ -202,7 +212,7 @@ std::string table(const study::TunedStudy& study, const TracedJob& job) {
     } else if (!way.has_stages) {
       text += '\n';
     }
-    text += concat('\n', cell(16, way.name), cell(10, fixed(seconds, 2)), cell(12, time),
+    text += concat('\n', cell(18, way.name), cell(10, fixed(seconds, 2)), cell(12, time),
                    cell(26, study::median_text(losses, text_of)), cell(10, change),
                    cell(10, study.rate_text(name, "*")));
   }
@@ -226,6 +236,33 @@ std::string verdict(const study::TunedStudy& study, const TracedJob& job) {
                 ": faster at a loss that seeds do not tell apart: ", join(helpful, "; "), ".\n");
 }
 
+/// The losses of the seeds.
+std::string seeds(const study::TunedStudy& study, const TracedJob& job) {
+  std::vector<std::string> names;
+  for (const Way& way : kWays) names.push_back(name_of(job, way));
+  return study.seeds_table("Test losses of each seed", names, "loss", study::loss_text);
+}
+
+/// How much faster each way is, and how much lower its loss, than the way that the job ran.
+study::HeatMap picture(const study::TunedStudy& study, const std::vector<TracedJob>& jobs) {
+  study::HeatMap map{.title = "As it ran over each way: above 1 is better"};
+  for (const Way& way : kWays)
+    map.rows.push_back(way.has_stages || &way == &usual(way) ? way.name
+                                                             : concat("replicas, ", way.name));
+  map.values.resize(std::size(kWays));
+  for (const TracedJob& job : jobs) {
+    const std::string name = job.name.substr(0, job.name.find('.'));
+    map.columns.insert(map.columns.end(), {name + ", time", name + ", loss"});
+    for (std::size_t i = 0; i < std::size(kWays); ++i) {
+      const auto loss = [&](const Way& way) { return study.median(name_of(job, way), "loss"); };
+      const Way &way = kWays[i], &before = usual(way);
+      map.values[i].push_back(step_time(study, job, before) / step_time(study, job, way));
+      map.values[i].push_back(loss(before) / loss(way));
+    }
+  }
+  return map;
+}
+
 /// The words before the first flag are files.
 std::vector<std::string> take_files(int& argc, char** argv) {
   std::vector<std::string> files;
@@ -239,6 +276,7 @@ std::vector<std::string> take_files(int& argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  const bool full = study::take_full(argc, argv);
   Scenario scenario("what-if-traces",
                     "Replay the stragglers of other systems' jobs with gradients.");
   scenario
@@ -246,9 +284,10 @@ int main(int argc, char** argv) {
           "Arguments: one or more traces before all flags, CSV files as for leeway blame\n"
           "--import, which may be gzipped. Prints the slowdown by stragglers and its cause. Then\n"
           "trains a network of eight layers on Fashion-MNIST with the trace's replicas, stages\n"
-          "and durations, in virtual time, under eight ways to keep them together. Each runs\n"
-          "with six learning rates on one seed, and with the best of them on three others: 72\n"
-          "runs for each trace. An interrupted study continues in the same folder (--out).")
+          "and durations, in virtual time, under nine ways to keep them together. Each runs\n"
+          "with six learning rates on one seed, and with the best of them on three others: 81\n"
+          "runs for each trace. An interrupted study continues in the same folder (--out). --full\n"
+          "has five times the samples.")
       .decides({"--workers", "--staleness", "--delay-policy", "--lr", "--slow", "--simulate",
                 "--world", "--gradients", "--optimizer", "--balance", "--split-data",
                 "--participation", "--micro-batches", "--batch", "--fault", "--seconds",
@@ -263,7 +302,7 @@ int main(int argc, char** argv) {
       .optimizer(momentum(0.0125))
       .lr_schedule(cosine(0))
       .shards(2)
-      .epochs(0.4)
+      .epochs(full ? 2 : 0.4)
       .evaluate_every(0)
       .simulated({});
   const std::vector<std::string> files = take_files(argc, argv);
@@ -299,6 +338,8 @@ int main(int argc, char** argv) {
       report.print(slowdown_text(job));
       report.print(table(study, job));
       report.print(verdict(study, job));
+      report.print(seeds(study, job));
     }
+    report.write(study::kPicture, study::svg(picture(study, jobs)));
   });
 }
