@@ -252,23 +252,20 @@ class Reproduction {
   std::string goodput_verdict() const {
     double most = 0, most_renewals = 0;
     for (const Case& one : kCases) {
-      if (is_predicted(one)) most = std::max(most, std::abs(deviation(one)));
-      if (is_predicted(one))
-        most_renewals = std::max(most_renewals, 100 * std::abs(renewals(one) - one.published));
+      if (!is_predicted(one)) continue;
+      most = std::max(most, std::abs(deviation(one)));
+      most_renewals = std::max(most_renewals, 100 * std::abs(renewals(one) - one.published));
     }
-    const bool is_near = most <= kTolerance;
+    const auto off = [&](const Case& one) { return concat(fixed(deviation(one), 1), " points"); };
     return study::verdict_line(
-        is_near ? Outcome::reproduced : Outcome::not_reproduced,
-        concat(
-            "with ", kManyLearners, " and more learners, the predictions are within ",
-            fixed(most, 1), " points (limit: ", kTolerance, "); renewals are within ",
-            fixed(most_renewals, 1),
-            ".\nOne time for all sizes does not hold for one and two learners, which are larger: "
-            "they deviate by ",
-            fixed(deviation(kCases[3]), 1), " and ", fixed(deviation(kCases[0]), 1),
-            " points.\nElastic training here stops no live replica, which published training "
-            "does to change its size: ",
-            fixed(deviation(kCases[4]), 1), " points"));
+               most <= kTolerance ? Outcome::reproduced : Outcome::not_reproduced,
+               concat("with ", kManyLearners, " and more learners, predictions are within ",
+                      fixed(most, 1), " points, the limit being ", kTolerance,
+                      ", and renewals within ", fixed(most_renewals, 1))) +
+           concat("\nOne learner deviates by ", off(kCases[3]), ", two by ", off(kCases[0]),
+                  ": larger learners may be down for longer.\nElastic replicas deviate by ",
+                  off(kCases[4]),
+                  ": here the live ones go on at once; published ones stop to regroup.\n");
   }
 
   std::string loss_table() const {

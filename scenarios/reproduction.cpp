@@ -5,13 +5,17 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <sstream>
 #include <string_view>
+#include <utility>
 
 namespace leeway::study {
 namespace {
 
 /// Begins the name of a figure that is a loss; the virtual seconds follow.
 constexpr std::string_view kLossAt = "loss at ";
+/// Of the text of a verdict, which documents indent.
+constexpr std::size_t kLineColumns = 96;
 
 }  // namespace
 
@@ -33,8 +37,9 @@ std::string comparison_table(std::span<const Comparison> rows) {
     deviation = std::max(deviation, row.deviation.size() + 2);
   }
   const auto line = [&](const Comparison& row) {
-    return concat('\n', cell(figure, row.figure), cell(published, row.published),
-                  cell(here, row.here), cell(deviation, row.deviation));
+    const std::string text = concat('\n', cell(figure, row.figure), cell(published, row.published),
+                                    cell(here, row.here), cell(deviation, row.deviation));
+    return text.substr(0, text.find_last_not_of(' ') + 1);
   };
   std::string text = line({"", "published", "here", "deviation"});
   for (const Comparison& row : rows) text += line(row);
@@ -42,11 +47,18 @@ std::string comparison_table(std::span<const Comparison> rows) {
 }
 
 std::string verdict_line(Outcome outcome, const std::string& reason) {
-  return concat("\nVerdict: ",
-                outcome == Outcome::reproduced       ? "reproduced"
-                : outcome == Outcome::not_reproduced ? "not reproduced"
-                                                     : "a null result",
-                "; ", reason, ".\n");
+  std::istringstream words(concat("Verdict: ",
+                                  outcome == Outcome::reproduced       ? "reproduced"
+                                  : outcome == Outcome::not_reproduced ? "not reproduced"
+                                                                       : "a null result",
+                                  "; ", reason, "."));
+  std::string text, line;
+  for (std::string word; words >> word;) {
+    if (!line.empty() && line.size() + 1 + word.size() > kLineColumns)
+      text += '\n' + std::exchange(line, "");
+    line += (line.empty() ? "" : " ") + word;
+  }
+  return text + '\n' + line + '\n';
 }
 
 void keep_losses(Campaign::Figures& figures, const Result& result) {

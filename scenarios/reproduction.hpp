@@ -26,7 +26,7 @@ struct Comparison {
 std::string comparison_table(std::span<const Comparison> rows);
 
 enum class Outcome { reproduced, not_reproduced, null_result };
-/// "Verdict: reproduced; REASON."
+/// "Verdict: reproduced; REASON.", in lines of at most 96 columns.
 std::string verdict_line(Outcome outcome, const std::string& reason);
 
 /// Keeps the test losses of a run over virtual seconds. Requires at least one evaluation.

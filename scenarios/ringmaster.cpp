@@ -178,7 +178,7 @@ class Tables {
       return study::verdict_line(Outcome::reproduced, published);
     if (with_adaptive.back() < with_limit.front())
       return study::verdict_line(Outcome::not_reproduced, published);
-    return study::verdict_line(Outcome::null_result, published + "; seeds differ by more");
+    return study::verdict_line(Outcome::null_result, published + ", less than seeds differ");
   }
 
   std::string seeds() const {

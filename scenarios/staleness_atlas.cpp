@@ -108,6 +108,16 @@ const Method kMethods[] = {
      .delay = [](double) { return delay_threshold(2); }},
 };
 
+constexpr std::size_t kBsp = 0;  // of kMethods
+const std::size_t kAuto = static_cast<std::size_t>(
+    std::ranges::find(kMethods, std::string("auto"), &Method::name) - kMethods);
+
+/// Whether a worker may be ahead of another one.
+bool is_asynchronous(const Method& method) {
+  return !std::holds_alternative<plan::Bsp>(method.consistency) &&
+         !std::holds_alternative<plan::Backup>(method.consistency);
+}
+
 /// The figures of a run.
 struct Outcome {
   double to_target = kNever;          // virtual seconds, interpolated between evaluations
@@ -233,19 +243,45 @@ class Tables {
     row("best / no waits", [&](std::size_t world) {
       return ratio_text(best_time(optimizer, world, false) / without_waiting(optimizer, world));
     });
-    table += concat('\n', cell(31, "rate (! edge); accuracy"));
-    for (const auto& world : kWorlds) table += cell(24, world.short_name);
-    table += '\n';
-    for (const std::size_t method : methods_of(optimizer)) {
-      table += cell(31, kMethods[method].name);
-      for (std::size_t world = 0; world < std::size(kWorlds); ++world) {
-        const std::string place = Place{optimizer, world, method}.name();
-        table += cell(24, concat(study_.rate_text(place, "!"), "; ",
-                                 percent(study_.median(place, "accuracy"))));
-      }
+    row("auto / best", [&](std::size_t world) {
+      return ratio_text(median_time({optimizer, world, kAuto}) /
+                        best_time(optimizer, world, false));
+    });
+    const auto part = [&](const std::string& title, const auto& value_of) {
+      table += '\n' + cell(31, title);
+      for (const auto& world : kWorlds) table += cell(24, world.short_name);
       table += '\n';
-    }
+      for (const std::size_t method : methods_of(optimizer))
+        row(kMethods[method].name, [&](std::size_t world) {
+          return value_of(Place{optimizer, world, method});
+        });
+    };
+    part("time of bsp / time", [&](const Place& place) { return ratio_text(speed_up(place)); });
+    part("rate (! edge); accuracy; loss", [&](const Place& place) {
+      return concat(study_.rate_text(place.name(), "!"), "; ",
+                    percent(study_.median(place.name(), "accuracy")), "; ",
+                    study::loss_text(study_.median(place.name(), "loss")));
+    });
     return table;
+  }
+
+  /// The methods without rounds that take longer to the target than bsp.
+  std::string losses_of_asynchrony(std::size_t optimizer) const {
+    std::string text = concat('\n', kTunedOptimizers[optimizer].name,
+                              ": asynchrony loses in these cases (time of bsp / time; ~: by less "
+                              "than seeds differ)\n\n");
+    for (std::size_t world = 0; world < std::size(kWorlds); ++world) {
+      std::vector<std::string> cases;
+      for (const std::size_t method : methods_of(optimizer)) {
+        const Place place{optimizer, world, method};
+        if (is_asynchronous(kMethods[method]) && median_time(place) > bsp_time(place))
+          cases.push_back(concat(kMethods[method].name, ' ', ratio_text(speed_up(place)),
+                                 differs_from_bsp(place) ? "" : "~"));
+      }
+      text += concat("  ", kWorlds[world].short_name, ": ",
+                     cases.empty() ? "none" : join(cases, "; "), '\n');
+    }
+    return text;
   }
 
   /// How much faster than the best method with rounds.
@@ -279,6 +315,17 @@ class Tables {
     return all;
   }
   double median_time(const Place& place) const { return study_.median(place.name(), "to_target"); }
+  double bsp_time(const Place& place) const {
+    return median_time({place.optimizer, place.world, kBsp});
+  }
+  /// 0 if the target is not reached.
+  double speed_up(const Place& place) const { return bsp_time(place) / median_time(place); }
+  /// Whether each seed is slower than each of bsp.
+  bool differs_from_bsp(const Place& place) const {
+    const std::string bsp = Place{place.optimizer, place.world, kBsp}.name();
+    return study_.values(place.name(), "to_target").front() >
+           study_.values(bsp, "to_target").back();
+  }
   double best_time(std::size_t optimizer, std::size_t world, bool only_synchronous) const {
     double best = kNever;
     for (const std::size_t method : methods_of(optimizer))
@@ -300,7 +347,7 @@ class Tables {
     return samples / speed;
   }
   static std::string ratio_text(double ratio) {
-    return std::isfinite(ratio) && ratio > 0 ? fixed(ratio, 2) : "-";
+    return std::isfinite(ratio) && ratio > 0 ? fixed(ratio, 2) : ratio == 0 ? "never" : "-";
   }
 
   const study::TunedStudy& study_;
@@ -335,6 +382,7 @@ int main(int argc, char** argv) {
     const Tables tables(study);
     for (std::size_t optimizer = 0; optimizer < std::size(kTunedOptimizers); ++optimizer) {
       report.print(tables.table_of(optimizer));
+      report.print(tables.losses_of_asynchrony(optimizer));
       report.write(concat("heat-map-", kTunedOptimizers[optimizer].name, ".svg"),
                    study::svg(tables.heat_map_of(optimizer)));
     }

@@ -12,7 +12,7 @@ namespace {
 constexpr double kTarget = 2.6;  // test loss
 const std::vector<double> kRates = {3e-4, 1e-3, 3e-3, 1e-2};
 constexpr std::uint32_t kBlocks = 16;  // with embedding and head, 36 layers to divide
-constexpr double kEvaluations = 21;    // of a run
+constexpr double kEvaluations = 12;    // of a run
 /// Times the iterations of one stage.
 constexpr double kPublished = 5.81;
 const std::uint32_t kDepths[] = {1, 2, 4, 8, 16, 32};

@@ -62,7 +62,7 @@ const std::map<std::string, Folders>& arrows() {
         {"examples", programs + Folders{"kv"}},
         {"cli", programs + Folders{"kv"}},
         {"bench", programs + Folders{"kv"}},
-        {"tests", programs + Folders{"kv", "testing", "cli", "messages/generator"}},
+        {"tests", programs + Folders{"kv", "testing", "cli", "scenarios", "messages/generator"}},
     };
   }();
   return table;
