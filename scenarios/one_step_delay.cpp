@@ -26,7 +26,7 @@ using study::Outcome;
 
 namespace {
 
-constexpr std::int64_t kTestSamples = 512;
+constexpr std::int64_t kTestSamples = 512, kStashingTestSamples = 128;
 constexpr double kDiverged = study::kNever;
 /// The paper's gaps: final loss under 2bw minus that of synchronous training.
 constexpr double kPublishedAdamW = 0.2, kPublishedMuon = 0.012;
@@ -228,14 +228,15 @@ int main(int argc, char** argv) {
   CommandLine line = study::parse_simulated(scenario, argc, argv);
   if (line.exit_code) return *line.exit_code;
   study::Report report(line);
-  const auto shared = study::share_data(line.plan, kTestSamples);
+  Plan stashing = line.plan;  // evaluated more often, on fewer samples
+  auto shared = study::share_data(line.plan, kTestSamples);
+  if (shared) shared = study::share_data(stashing, kStashingTestSamples);
   if (!shared) return report.refuse(shared.error().text);
-  auto all = subjects(line.plan);
-  const auto deep = study::stashing_subjects(line.plan, full ? 64 : 16);
-  all.insert(all.end(), deep.begin(), deep.end());
+  auto all = study::stashing_subjects(stashing, full ? 64 : 16);
+  for (const auto& subject : subjects(line.plan)) all.push_back(subject);
   study::TunedStudy study(line.plan.seed, all, measures(line.plan.batch), line.options.quiet);
   const nlohmann::json settings{{"plan", to_json(line.plan)},
-                                {"test_samples", kTestSamples},
+                                {"test_samples", {kTestSamples, kStashingTestSamples}},
                                 {"target", study::stashing_target()}};
   return study.run(report, settings, [&] {
     const Tables tables(study);

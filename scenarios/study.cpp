@@ -49,9 +49,10 @@ Status share_data(Plan& plan, std::int64_t test_samples) {
   auto data = load_data(plan.data, plan.seed);
   if (!data) return data.error();
   data->test = std::make_shared<FirstSamples>(data->test, test_samples);
-  // Plans that differ only in their data differ in its name.
+  // Plans that differ only in their data or in its size differ in its name.
   const std::string path = data_path(plan.data);
-  const std::string name = path.empty() ? "shared" : concat("shared: ", path);
+  const std::string name =
+      concat("shared, ", test_samples, " test samples", path.empty() ? "" : ": ", path);
   register_data(name, [shared = *data](std::uint64_t) -> Expected<TrainTest> { return shared; });
   plan.data = plan::CustomData{name};
   return {};
