@@ -18,6 +18,7 @@
 #include "core/text.hpp"
 #include "core/this_host.hpp"
 #include "dashboard/assets.hpp"
+#include "dashboard/page_text.hpp"
 
 namespace leeway::dashboard {
 namespace {
@@ -98,6 +99,11 @@ bool same(std::string_view a, std::string_view b) {
   return difference == 0;
 }
 
+void refuse(httplib::Response& response, int status, const std::string& text) {
+  response.status = status;
+  response.set_content(without_folders(text), "text/plain");
+}
+
 }  // namespace
 
 std::string random_token() {
@@ -157,30 +163,25 @@ bool Server::Http::is_allowed(const httplib::Request& request) const {
 }
 
 void Server::Http::predict(httplib::Response& response) {
-  if (predicts.exchange(true)) {
-    response.status = kUnavailable;
-    return response.set_content("a prediction is being computed\n", "text/plain");
-  }
+  if (predicts.exchange(true))
+    return refuse(response, kUnavailable, "a prediction is being computed\n");
   const std::unique_ptr<std::atomic<bool>, void (*)(std::atomic<bool>*)> reset(
       &predicts, [](std::atomic<bool>* flag) { *flag = false; });
   const auto json =
       source.predict ? source.predict() : Expected<std::string>(Error{"no predictions"});
-  if (!json) response.status = kServerError;
-  response.set_content(json ? *json : json.error().text, json ? "application/json" : "text/plain");
+  if (!json) return refuse(response, kServerError, json.error().text);
+  response.set_content(*json, "application/json");
 }
 
 void Server::Http::follow(httplib::Response& response) {
   if (viewers.fetch_add(1) >= kMostViewers) {
     --viewers;
-    response.status = kUnavailable;
-    response.set_content("too many pages follow this run; close one of them\n", "text/plain");
-    return;
+    return refuse(response, kUnavailable, "too many pages follow this run; close one of them\n");
   }
   auto first = source.state(0);
   if (!first) {
     --viewers;
-    response.status = kUnavailable;
-    return response.set_content(first.error().text, "text/plain");
+    return refuse(response, kUnavailable, first.error().text);
   }
   response.set_chunked_content_provider(
       "text/event-stream",
@@ -229,19 +230,16 @@ void Server::Http::add_routes() {
   const auto guarded = [this](auto handle) {
     return [this, handle](const httplib::Request& request, httplib::Response& response) {
       if (!is_allowed(request)) {
-        response.status = kForbidden;
-        response.set_content("open the page with the URL that the run has printed\n", "text/plain");
+        refuse(response, kForbidden, "open the page with the URL that the run has printed\n");
       } else if (!with_source([&] { handle(response); })) {
-        response.status = kUnavailable;
-        response.set_content("the run has ended\n", "text/plain");
+        refuse(response, kUnavailable, "the run has ended\n");
       }
     };
   };
   server->Get("/state", guarded([this](httplib::Response& response) {
                 const auto state = source.state(0);
-                if (!state) response.status = kUnavailable;
-                response.set_content(state ? state->json : state.error().text,
-                                     state ? "application/json" : "text/plain");
+                if (!state) return refuse(response, kUnavailable, state.error().text);
+                response.set_content(state->json, "application/json");
               }));
   server->Get("/events", guarded([this](httplib::Response& response) { follow(response); }));
   server->Get("/predict", guarded([this](httplib::Response& response) { predict(response); }));
@@ -251,8 +249,7 @@ void Server::Http::add_routes() {
                  } else if (const Status stopped = source.stop(); stopped) {
                    response.status = kNoContent;
                  } else {
-                   response.status = kUnavailable;
-                   response.set_content(stopped.error().text, "text/plain");
+                   refuse(response, kUnavailable, stopped.error().text);
                  }
                }));
 }

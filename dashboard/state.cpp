@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/text.hpp"
+#include "dashboard/page_text.hpp"
 #include "dashboard/sentences.hpp"
 
 namespace leeway::dashboard {
@@ -161,7 +162,9 @@ OrderedJson curve_of(const std::vector<CurvePoint>& curve) {
 OrderedJson marks_of(const RunHistory& run) {
   OrderedJson json = OrderedJson::array();
   for (const Mark& mark : run.marks())
-    json.push_back({{"seconds", rounded(mark.seconds)}, {"kind", mark.kind}, {"text", mark.text}});
+    json.push_back({{"seconds", rounded(mark.seconds)},
+                    {"kind", mark.kind},
+                    {"text", without_folders(mark.text)}});
   return json;
 }
 
@@ -191,7 +194,8 @@ OrderedJson state_of(const RunHistory& run, const ProcessFigures& process, std::
   OrderedJson json;
   if (is_whole) json["run"] = json_of(run.info(), run);
   json["now"] = rounded(run.now());
-  json["ended"] = run.end() ? OrderedJson{{"reason", run.end()->reason}, {"text", run.end()->text}}
+  json["ended"] = run.end() ? OrderedJson{{"reason", run.end()->reason},
+                                          {"text", without_folders(run.end()->text)}}
                             : OrderedJson(nullptr);
   json["bound"] = run.bound() ? OrderedJson(*run.bound()) : OrderedJson(nullptr);
   json["totals"] = totals_of(run, process);

@@ -25,7 +25,7 @@
     cards.setText(view.note, 'The simulation is running.');
     try {
       const answer = await fetch(Leeway.address('predict'));
-      if (!answer.ok) throw new Error(`the server answered ${answer.status}`);
+      if (!answer.ok) throw new Error((await answer.text()).trim() || `code ${answer.status}`);
       view.result = await answer.json();
       cards.setText(view.note, '');
     } catch (error) {

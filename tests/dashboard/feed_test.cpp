@@ -59,6 +59,21 @@ TEST_CASE("events of other nodes are counted by time, although they come late") 
   CHECK(first["seconds"].get<double>() == Approx(0.7));
 }
 
+TEST_CASE("the page of a run names no folders of the machine") {
+  Feed feed(info(), Feed::IfFull::lose);
+  feed.checkpointed({.now = after(1), .number = 3, .error = "/home/me/run/3: cannot be written"});
+  feed.evaluated({.now = after(2), .error = "/home/me/data.csv: cannot be read"});
+  feed.evicted(WorkerId(1), msg::Evicted{.reason = "\"/home/me/plan.json\" is missing"});
+  feed.failed("/home/me/run: No space left on device");
+  const Json state = state_of(feed);
+  REQUIRE(state["marks"].size() == 4);
+  CHECK(state["marks"][0]["text"] == "checkpoint 3 was not written: 3: cannot be written");
+  CHECK(state["marks"][1]["text"] == "evaluation failed: data.csv: cannot be read");
+  CHECK(state["marks"][2]["text"] == "worker 1 was evicted: \"plan.json\" is missing");
+  CHECK(state["marks"][3]["text"] == "failed: run: No space left on device");
+  CHECK(state["ended"]["text"] == "run: No space left on device");
+}
+
 TEST_CASE("each event is counted, or counted as lost") {
   constexpr std::uint64_t kEvents = 400'000;
   for (const auto if_full : {Feed::IfFull::lose, Feed::IfFull::wait}) {

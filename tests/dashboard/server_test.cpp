@@ -163,6 +163,18 @@ TEST_CASE("a client that sends slowly does not delay the end of the run") {
   CHECK(std::chrono::steady_clock::now() - began < std::chrono::milliseconds(1500));
 }
 
+TEST_CASE("errors of the page name no folders of the machine") {
+  const Error error{"/home/me/run/events.bin: cannot be read"};
+  const auto server = Server::open({}, {.state = [&](auto) { return error; },
+                                        .stop = [&] { return Status(error); },
+                                        .predict = [&] { return error; }});
+  REQUIRE(server);
+  httplib::Client client((*server)->url().substr(0, (*server)->url().size() - 1));
+  for (const char* path : {"/state", "/events", "/predict"})
+    CHECK(client.Get(path)->body == "events.bin: cannot be read");
+  CHECK(client.Post("/stop")->body == "events.bin: cannot be read");
+}
+
 TEST_CASE("a public page needs a token, and each page a free port") {
   const auto refused = [](const ServerOptions& options) {
     const auto server = Server::open(
