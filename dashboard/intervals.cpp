@@ -12,6 +12,7 @@ void Interval::merge(const Interval& next) {
   compute += next.compute;
   push_bytes += next.push_bytes;
   pull_bytes += next.pull_bytes;
+  stage_bytes += next.stage_bytes;
   for (const auto& [key, seconds] : next.waits) waits[key] += seconds;
   for (std::size_t row = 0; row < lead.size(); ++row) {
     lead[row] = std::max(lead[row], next.lead[row]);

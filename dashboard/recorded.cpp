@@ -56,6 +56,9 @@ void add_metrics(RunHistory& history, const Json& line) {
     progress.clock_gap = value_or(line, "clock_gap", std::int64_t{0});
     progress.parked_pulls = value_or(line, "parked_pulls", std::uint64_t{0});
     progress.live_workers = value_or(line, "live_workers", 0u);
+    progress.push_bytes = value_or(line, "pushed_bytes", std::uint64_t{0});
+    progress.pull_bytes = value_or(line, "pulled_bytes", std::uint64_t{0});
+    progress.stage_bytes = value_or(line, "stage_bytes", std::uint64_t{0});
     progress.train_loss = value_or(line, "train_loss", std::numeric_limits<double>::quiet_NaN());
     progress.train_accuracy = value_or(line, "train_accuracy", 0.0);
     history.progress(progress);

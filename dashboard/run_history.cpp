@@ -211,10 +211,12 @@ void RunHistory::progress(const Progress& progress) {
   ++revision_;
   const double now = (progress.now - Instant()).seconds();
   now_ = std::max(now_, now);
-  Interval& interval = at(now);
-  interval.push_bytes += progress.push_bytes - std::min(latest_.push_bytes, progress.push_bytes);
-  interval.pull_bytes += progress.pull_bytes - std::min(latest_.pull_bytes, progress.pull_bytes);
+  const double before = std::min((latest_.now - Instant()).seconds(), now);
+  sent(&Progress::push_bytes, &Interval::push_bytes, progress, before, now);
+  sent(&Progress::pull_bytes, &Interval::pull_bytes, progress, before, now);
+  sent(&Progress::stage_bytes, &Interval::stage_bytes, progress, before, now);
   if (!info_.has_events) {
+    Interval& interval = at(now);
     interval.alive = progress.live_workers;
     interval.iterations += progress.iterations - std::min(latest_.iterations, progress.iterations);
     interval.samples += progress.samples - std::min(latest_.samples, progress.samples);
@@ -225,6 +227,26 @@ void RunHistory::progress(const Progress& progress) {
     curves_changed_ = revision_;
   }
   latest_ = progress;
+}
+
+void RunHistory::sent(std::uint64_t Progress::*total, std::uint64_t Interval::*part,
+                      const Progress& progress, double begin, double end) {
+  const std::uint64_t bytes = progress.*total - std::min(latest_.*total, progress.*total);
+  if (bytes == 0) return;
+  if (begin >= end) {
+    at(end).*part += bytes;
+    return;
+  }
+  double until = 0;  // share of the span
+  std::uint64_t given = 0;
+  intervals_.spread(begin, end, revision_, [&](Interval& interval, double share) {
+    until += share;
+    const auto sum = static_cast<std::uint64_t>(
+        std::llround(std::min(until, 1.0) * static_cast<double>(bytes)));
+    interval.*part += sum - given;
+    given = sum;
+  });
+  at(end).*part += bytes - given;
 }
 
 void RunHistory::evaluated(const EvaluationResult& result) {

@@ -146,6 +146,10 @@ class RunHistory {
   void membership(const Event& event, double now);
   void stage_computed(const event::StageComputed& operation, double now);
   void add_cause(const blame::Cause& cause, double seconds);
+  /// Divides the bytes that were sent since the latest progress over the time from `begin` to
+  /// `end`.
+  void sent(std::uint64_t Progress::*total, std::uint64_t Interval::*part,
+            const Progress& progress, double begin, double end);
   static void add_point(std::vector<CurvePoint>& curve, const CurvePoint& point);
 
   RunInfo info_;

@@ -127,7 +127,8 @@ OrderedJson json_of(const Interval& interval, const RunHistory& run) {
           {"taking_part", count_of(interval.taking_part)},
           {"contributing", count_of(interval.contributing)},
           {"push_bytes", interval.push_bytes},
-          {"pull_bytes", interval.pull_bytes}};
+          {"pull_bytes", interval.pull_bytes},
+          {"stage_bytes", interval.stage_bytes}};
 }
 
 OrderedJson intervals_of(const RunHistory& run, std::uint64_t since) {

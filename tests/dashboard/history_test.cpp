@@ -134,6 +134,26 @@ TEST_CASE("changes since a revision make the state equal to the whole state") {
   }
 }
 
+TEST_CASE("bytes are divided over the time in which they were sent") {
+  RunHistory run(info_of(2));
+  Progress progress;
+  progress.now = at(100);
+  progress.push_bytes = 1001;
+  run.progress(progress);
+  progress.now = at(200);
+  progress.push_bytes = 3001;
+  run.progress(progress);
+  run.progress(progress);
+  std::uint64_t first = 0, all = 0;
+  for (std::size_t i = 0; i < run.intervals().all().size(); ++i) {
+    all += run.intervals().all()[i].push_bytes;
+    if (i < 100) first += run.intervals().all()[i].push_bytes;
+  }
+  CHECK(first == 1001);
+  CHECK(all == 3001);
+  CHECK(run.intervals().all()[150].push_bytes == 20);
+}
+
 TEST_CASE("curves and marks are bounded, and keep their ends") {
   RunHistory run(info_of(2));
   for (int i = 0; i < 5000; ++i) {

@@ -91,6 +91,22 @@ TEST_CASE("the page of a recorded run has the numbers of its result") {
   CHECK(state["cause_names"][state["causes"][0]["cause"].get<std::size_t>()] == "worker 3");
 }
 
+TEST_CASE("the bytes of a recorded run belong to the intervals in which they were sent") {
+  const RecordedRun run(straggling_plan());
+  const Json intervals = run.state()["intervals"]["list"];
+  for (const auto& [part, total] :
+       {std::pair{"push_bytes", "pushed_bytes"}, {"pull_bytes", "pulled_bytes"}}) {
+    std::uint64_t sum = 0;
+    std::size_t with_bytes = 0;
+    for (const Json& interval : intervals) {
+      sum += interval[part].get<std::uint64_t>();
+      with_bytes += interval[part] > 0;
+    }
+    CHECK(sum == run.json[total]);
+    CHECK(with_bytes > intervals.size() / 2);
+  }
+}
+
 TEST_CASE("the operations of a pipelined run sum to its computing and waiting times") {
   Plan plan = straggling_plan();
   plan.stragglers.clear();

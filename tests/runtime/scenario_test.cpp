@@ -248,9 +248,15 @@ TEST_CASE("the run folder holds plan, metrics, result, weights and curves") {
   CHECK(read_text(folder / "run/curves.svg").find("<svg") != std::string::npos);
   std::istringstream metrics(read_text(folder / "run/metrics.jsonl"));
   int lines = 0;
-  for (std::string line; std::getline(metrics, line); ++lines)
-    CHECK(nlohmann::json::parse(line).is_object());
+  nlohmann::json last;
+  for (std::string text; std::getline(metrics, text); ++lines) {
+    const auto line = nlohmann::json::parse(text);
+    CHECK(line.is_object());
+    if (line.contains("iterations")) last = line;
+  }
   CHECK(lines >= 2);
+  for (const char* key : {"pushed_bytes", "pulled_bytes", "stage_bytes"})
+    CHECK(last[key] == json[key]);
   std::istringstream events(read_text(folder / "run/events.jsonl"));
   int steps = 0;
   for (std::string line; std::getline(events, line);) {
