@@ -33,7 +33,7 @@ struct Interval {
   std::vector<std::uint32_t> parked;  // [R]: parked pulls
   Leads leads{};                      // answered pulls by lead
   std::uint32_t alive = 0;            // at the end
-  std::vector<bool> taking_part;      // by worker: has started an iteration
+  std::vector<bool> taking_part;      // by worker: has computed, up to its last finished iteration
   std::vector<bool> contributing;     // by worker: an update has its samples
   std::uint64_t push_bytes = 0, pull_bytes = 0, stage_bytes = 0;
   std::uint64_t changed = 0;  // the revision of the last change

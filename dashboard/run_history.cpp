@@ -65,8 +65,11 @@ void RunHistory::event(Address actor, Instant at_instant, const Event& event) {
   waits_.handle(actor, at_instant, event);
   if (const auto* step = event.as<event::StepStarted>()) {
     has_begun_ = true;
-    at(now).taking_part[step->worker.value()] = true;
     WorkerState& worker = workers_[step->worker.value()];
+    end_step(step->worker.value(), now);
+    at(now);
+    // A report of the monitor may have come before this event; viewers have these intervals.
+    intervals_.spread(now, now_, revision_, [](Interval&, double) {});
     worker.computing_since = now;
     // Shards know only the clock of a host group's lead.
     if (step->group_index > 0) worker.clock = std::max(worker.clock, step->iteration.value());
@@ -74,7 +77,7 @@ void RunHistory::event(Address actor, Instant at_instant, const Event& event) {
     WorkerState& worker = workers_[done->worker.value()];
     // The operations of a stage count its computing time.
     if (worker.computing_since && info_.stages == 1) computed(*worker.computing_since, now);
-    worker.computing_since.reset();
+    end_step(done->worker.value(), now);
     if (done->samples == 0) return;
     Interval& interval = at(now);
     if (done->worker.value() % info_.group == 0) ++interval.iterations;
@@ -142,7 +145,7 @@ void RunHistory::set_alive(WorkerId first, std::uint32_t count, bool alive, doub
     workers_[i].alive = alive;
     alive_ += alive ? 1 : -1;
     if (alive) continue;
-    workers_[i].computing_since.reset();
+    end_step(i, now);
     parked_.erase(parked_.lower_bound({WorkerId(i), Address{}}),
                   parked_.lower_bound({WorkerId(i + 1), Address{}}));
   }
@@ -191,6 +194,14 @@ void RunHistory::computed(double begin, double end) {
   intervals_.spread(begin, end, revision_, [&](Interval& interval, double share) {
     interval.compute += share * (end - begin);
   });
+}
+
+void RunHistory::end_step(std::size_t worker, double now) {
+  const auto since = std::exchange(workers_[worker].computing_since, std::nullopt);
+  if (!since) return;
+  at(*since).taking_part[worker] = true;
+  intervals_.spread(*since, now, revision_,
+                    [&](Interval& interval, double) { interval.taking_part[worker] = true; });
 }
 
 void RunHistory::stage_computed(const event::StageComputed& operation, double now) {
@@ -288,6 +299,7 @@ void RunHistory::explain_eviction(WorkerId worker, const std::string& reason) {
 
 void RunHistory::ended(double seconds, std::string reason, std::string text) {
   mark(seconds, "end", text.empty() ? reason : concat(reason, ": ", text));
+  for (std::size_t worker = 0; worker < workers_.size(); ++worker) end_step(worker, seconds);
   parked_.clear();
   // The time of a run ends before its last evaluation.
   now_ = seconds;
@@ -306,6 +318,17 @@ void RunHistory::set_waits(const std::map<blame::Cause, double>& causes, double 
 }
 
 // ---- queries ----
+
+std::size_t RunHistory::taking_part(std::size_t interval) const {
+  const Interval& of = intervals_.all()[interval];
+  const double end = static_cast<double>(interval + 1) * intervals_.width();
+  std::size_t count = 0;
+  for (std::size_t worker = 0; worker < workers_.size(); ++worker) {
+    const auto& since = workers_[worker].computing_since;
+    count += of.taking_part[worker] || (since && *since < end);
+  }
+  return count;
+}
 
 std::vector<ParkedPull> RunHistory::parked() const {
   std::map<WorkerId, double> since;  // the first shard that has parked it

@@ -91,6 +91,8 @@ class RunHistory {
   /// Grows with each change.
   std::uint64_t revision() const { return revision_; }
   const Intervals& intervals() const { return intervals_; }
+  /// The number of workers that computed in an interval, those included that still compute.
+  std::size_t taking_part(std::size_t interval) const;
   const Progress& latest() const { return latest_; }
   /// By the latest report of the monitor, or by the events since.
   std::uint64_t iterations() const { return std::max(latest_.iterations, iterations_); }
@@ -140,6 +142,8 @@ class RunHistory {
   Interval& at(double seconds) { return intervals_.at(seconds, revision_); }
   void waited(std::size_t worker, const blame::Cause& cause, double begin, double end);
   void computed(double begin, double end);
+  /// The worker takes part in all intervals since the start of its step.
+  void end_step(std::size_t worker, double now);
   void answered(Address shard, const event::PullAnswered& pull, double now);
   void parked(const event::PullParked& pull, double now);
   void set_alive(WorkerId first, std::uint32_t count, bool alive, double now);

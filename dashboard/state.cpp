@@ -111,7 +111,8 @@ OrderedJson cause_names_of(const RunHistory& run) {
   return json;
 }
 
-OrderedJson json_of(const Interval& interval, const RunHistory& run) {
+OrderedJson json_of(std::size_t index, const RunHistory& run) {
+  const Interval& interval = run.intervals().all()[index];
   OrderedJson waits = OrderedJson::array();
   for (const auto& [key, seconds] : interval.waits)
     waits.push_back({key.first, run.index_of(key.second), rounded(seconds)});
@@ -124,7 +125,7 @@ OrderedJson json_of(const Interval& interval, const RunHistory& run) {
           {"parked", interval.parked},
           {"leads", interval.leads},
           {"alive", interval.alive},
-          {"taking_part", count_of(interval.taking_part)},
+          {"taking_part", run.taking_part(index)},
           {"contributing", count_of(interval.contributing)},
           {"push_bytes", interval.push_bytes},
           {"pull_bytes", interval.pull_bytes},
@@ -137,7 +138,7 @@ OrderedJson intervals_of(const RunHistory& run, std::uint64_t since) {
   if (since >= run.intervals().widened())
     while (from < all.size() && all[from].changed <= since) ++from;
   OrderedJson list = OrderedJson::array();
-  for (std::size_t i = from; i < all.size(); ++i) list.push_back(json_of(all[i], run));
+  for (std::size_t i = from; i < all.size(); ++i) list.push_back(json_of(i, run));
   return {{"from", from}, {"list", list}};
 }
 

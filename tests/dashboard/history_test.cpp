@@ -134,6 +134,30 @@ TEST_CASE("changes since a revision make the state equal to the whole state") {
   }
 }
 
+TEST_CASE("a worker takes part in each interval of its iterations") {
+  RunHistory run(info_of(3));
+  for (std::uint32_t i = 0; i < 3; ++i) {
+    run.event(shard(0), at(0), event::Admitted{WorkerId(i), Iteration(0)});
+    run.event(worker(i), at(10), event::StepStarted{WorkerId(i), Iteration(0), 10, {}});
+  }
+  run.event(worker(0), at(60), event::StepFinished{WorkerId(0), Iteration(0), 10});
+  run.event(kScheduler, at(80), event::Evicted{WorkerId(1)});
+  const auto count_at = [&](std::size_t ms) {
+    return state_of(run, {})["intervals"]["list"][ms]["taking_part"].get<int>();
+  };
+  run.event(shard(0), at(100), event::ClockMoved{WorkerId(0), Clock(1)});
+  Progress progress;
+  progress.now = at(100);
+  run.progress(progress);
+  CHECK(count_at(5) == 0);
+  CHECK(count_at(10) == 3);
+  CHECK(count_at(40) == 3);
+  CHECK(count_at(70) == 2);
+  CHECK(count_at(90) == 1);  // still computes
+  run.ended(0.1, "interrupted", "");
+  CHECK(count_at(90) == 1);
+}
+
 TEST_CASE("bytes are divided over the time in which they were sent") {
   RunHistory run(info_of(2));
   Progress progress;
