@@ -54,6 +54,7 @@ void add_metrics(RunHistory& history, const Json& line) {
     progress.iterations = value_or(line, "iterations", std::uint64_t{0});
     progress.samples = progress.samples_trained = value_or(line, "samples", std::uint64_t{0});
     progress.clock_gap = value_or(line, "clock_gap", std::int64_t{0});
+    progress.max_clock_gap = value_or(line, "max_clock_gap", std::int64_t{0});
     progress.parked_pulls = value_or(line, "parked_pulls", std::uint64_t{0});
     progress.live_workers = value_or(line, "live_workers", 0u);
     progress.push_bytes = value_or(line, "pushed_bytes", std::uint64_t{0});
@@ -70,6 +71,7 @@ Progress last_progress(const Json& result, const Progress& latest) {
   last.now = instant_of(result.at("seconds"));
   last.iterations = result.at("iterations");
   last.samples_trained = result.at("samples_trained");
+  last.max_clock_gap = result.at("max_clock_gap");
   last.parked_pulls = result.at("parked_pulls");
   last.push_bytes = result.at("pushed_bytes");
   last.plain_push_bytes = result.at("pushed_bytes_without_codec");

@@ -238,6 +238,7 @@ void RunHistory::progress(const Progress& progress) {
     curves_changed_ = revision_;
   }
   latest_ = progress;
+  if (progress.live_workers > 0) live_before_end_ = progress.live_workers;
 }
 
 void RunHistory::sent(std::uint64_t Progress::*total, std::uint64_t Interval::*part,
@@ -318,6 +319,12 @@ void RunHistory::set_waits(const std::map<blame::Cause, double>& causes, double 
 }
 
 // ---- queries ----
+
+std::uint32_t RunHistory::live_workers() const {
+  if (!end_) return latest_.live_workers;
+  if (info_.has_events) return alive_;
+  return end_->reason == "failed" ? latest_.live_workers : live_before_end_;
+}
 
 std::size_t RunHistory::taking_part(std::size_t interval) const {
   const Interval& of = intervals_.all()[interval];

@@ -91,6 +91,8 @@ class RunHistory {
   /// Grows with each change.
   std::uint64_t revision() const { return revision_; }
   const Intervals& intervals() const { return intervals_; }
+  /// After the end, those that were live just before: every worker leaves at the end.
+  std::uint32_t live_workers() const;
   /// The number of workers that computed in an interval, those included that still compute.
   std::size_t taking_part(std::size_t interval) const;
   const Progress& latest() const { return latest_; }
@@ -188,7 +190,7 @@ class RunHistory {
     std::array<Sum, 3> operations;
   };
   std::vector<WorkerState> workers_;
-  std::uint32_t alive_ = 0;
+  std::uint32_t alive_ = 0, live_before_end_ = 0;  // by events, and by reports
   bool has_begun_ = false;                                 // a worker has started an iteration
   std::map<std::pair<WorkerId, Address>, double> parked_;  // since when, by worker and shard
 };

@@ -96,9 +96,10 @@ std::string leads_sentence(const RunHistory& run) {
 std::string alive_sentence(const RunHistory& run) {
   const Interval* latest = latest_complete(run);
   if (!latest) return "No worker has been admitted.";
-  const std::string text = concat(latest->alive, " of ", counted(run.info().workers, "worker"));
-  if (run.end()) return concat(text, latest->alive == 1 ? " was" : " were", " live at the end.");
-  return concat(text, latest->alive == 1 ? " is" : " are", " live; ",
+  const std::uint32_t live = run.end() ? run.live_workers() : latest->alive;
+  const std::string text = concat(live, " of ", counted(run.info().workers, "worker"));
+  if (run.end()) return concat(text, live == 1 ? " was" : " were", " live at the end.");
+  return concat(text, live == 1 ? " is" : " are", " live; ",
                 count_of(latest->contributing), " contributed to updates in the last ",
                 brief(run.intervals().width()), '.');
 }

@@ -77,10 +77,11 @@ OrderedJson totals_of(const RunHistory& run, const ProcessFigures& process) {
           {"parked_now", latest.parked_now},
           {"parked_pulls", latest.parked_pulls},
           {"clock_gap", latest.clock_gap},
+          {"max_clock_gap", latest.max_clock_gap},
           {"partial_pushes", latest.partial_pushes},
           {"malformed", latest.malformed},
           {"refused", latest.refused},
-          {"live_workers", latest.live_workers},
+          {"live_workers", run.live_workers()},
           {"compute", rounded(run.compute())},
           {"wait", rounded(run.wait())}};
 }

@@ -139,10 +139,10 @@ void RunFolder::progress(const Progress& progress) {
   nlohmann::ordered_json json{
       {"seconds", seconds_of(progress.now)},   {"epoch", progress.epoch.value()},
       {"iterations", progress.iterations},     {"samples", progress.samples},
-      {"clock_gap", progress.clock_gap},       {"parked_now", progress.parked_now},
-      {"parked_pulls", progress.parked_pulls}, {"live_workers", progress.live_workers},
-      {"pushed_bytes", progress.push_bytes},   {"pulled_bytes", progress.pull_bytes},
-      {"stage_bytes", progress.stage_bytes}};
+      {"clock_gap", progress.clock_gap},       {"max_clock_gap", progress.max_clock_gap},
+      {"parked_now", progress.parked_now},     {"parked_pulls", progress.parked_pulls},
+      {"live_workers", progress.live_workers}, {"pushed_bytes", progress.push_bytes},
+      {"pulled_bytes", progress.pull_bytes},   {"stage_bytes", progress.stage_bytes}};
   if (adaptive_) json["staleness_bound"] = progress.staleness;
   if (has_losses_ && std::isfinite(progress.train_loss)) {
     json["train_loss"] = progress.train_loss;

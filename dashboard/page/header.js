@@ -102,7 +102,7 @@
   }
 
   function figures() {
-    const {totals, train, test, bound, run: facts, now} = run.state;
+    const {totals, train, test, run: facts, now} = run.state;
     const list = [
       ['time', facts.kind === 'simulation' ? 'Virtual time' : 'Time', text.seconds(now), ''],
       ['samples', 'Samples', text.count(totals.samples), `epoch ${text.count(totals.epoch)}`],
@@ -122,12 +122,21 @@
     }
     list.push(
       ['wait', 'Waiting', text.share(all ? totals.wait / all : 0), 'of worker time'],
-      ['gap', 'Clock gap', text.count(totals.clock_gap),
-       bound === null ? 'no bound' : `at most ${text.count(bound + 1)}`],
+      gapFigure(),
       ['parked', 'Parked pulls', text.count(totals.parked_pulls),
        `${text.count(totals.parked_now)} now`],
-      ['live', 'Live workers', text.count(totals.live_workers), `of ${text.count(facts.workers)}`]);
+      ['live', 'Live workers', text.count(totals.live_workers),
+       `of ${text.count(facts.workers)}${run.state.ended ? ', at the end' : ''}`]);
     return list;
+  }
+
+  // The gap now; of a run that has ended, the largest one.
+  function gapFigure() {
+    const {totals, bound, ended} = run.state;
+    const limit = bound === null ? 'no bound' : `at most ${text.count(bound + 1)}`;
+    const largest = text.count(totals.max_clock_gap);
+    return ended ? ['gap', 'Largest clock gap', largest, limit]
+                 : ['gap', 'Clock gap', text.count(totals.clock_gap), `largest ${largest}, ${limit}`];
   }
 
   function drawFigures() {

@@ -23,7 +23,7 @@ def figures(state):
         "samples": count(totals["samples"]),
         "rate": count(totals["samples_per_second"]),
         "wait": share(totals["wait"] / (totals["wait"] + totals["compute"])),
-        "gap": count(totals["clock_gap"]),
+        "gap": count(totals["max_clock_gap"]),
         "parked": count(totals["parked_pulls"]),
         "live": count(totals["live_workers"]),
     }

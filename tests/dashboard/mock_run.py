@@ -160,6 +160,10 @@ class MockRun:
         if not self.clock_counts[clock]:
             del self.clock_counts[clock]
 
+    def gap_now(self):
+        live = [clock for member, clock in enumerate(self.clock) if member not in self.dead]
+        return max(live) - min(live)
+
     def finish(self, member, began, time):
         interval = self.interval_at(time)
         self.count_clock(member, -1)

@@ -74,6 +74,8 @@ TEST_CASE("the page of a recorded run has the numbers of its result") {
   CHECK(state["totals"]["iterations"] == run.json["iterations"]);
   CHECK(state["totals"]["parked_pulls"] == run.json["parked_pulls"]);
   CHECK(state["totals"]["push_bytes"] == run.json["pushed_bytes"]);
+  CHECK(state["totals"]["max_clock_gap"] == run.json["max_clock_gap"]);
+  CHECK(state["totals"]["live_workers"] == 4);
   CHECK(state["test"].back()[2] == run.json["test_loss"]);
   CHECK(state["ended"]["reason"] == "finished");
   double compute = 0, wait = 0;
@@ -152,6 +154,8 @@ TEST_CASE("without events, a recorded page has causes and curves") {
   CHECK(state["cause_names"][state["causes"][0]["cause"].get<std::size_t>()] == "worker 3");
   CHECK(!state["test"].empty());
   CHECK(sum_of_waits(state) == 0);
+  CHECK(state["totals"]["live_workers"] == 4);
+  CHECK(state["sentences"]["alive"] == "4 of 4 workers were live at the end.");
 }
 
 TEST_CASE("a traced run that was killed is shown without a result") {
@@ -162,6 +166,7 @@ TEST_CASE("a traced run that was killed is shown without a result") {
   CHECK(state["ended"]["reason"] == "no result");
   CHECK(state["causes"] == whole["causes"]);
   CHECK(state["train"] == whole["train"]);
+  CHECK(state["totals"]["max_clock_gap"] == whole["totals"]["max_clock_gap"]);
   CHECK(state["bound"] == 1);
 }
 
