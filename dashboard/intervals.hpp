@@ -29,7 +29,7 @@ struct Interval {
   std::uint64_t samples = 0, iterations = 0, updates = 0;
   double compute = 0;                                            // seconds of all workers
   std::map<std::pair<std::size_t, blame::Cause>, double> waits;  // seconds by row and cause
-  std::vector<std::int32_t> lead;     // [R]: the largest at a pull; -1: no pull
+  std::vector<std::int32_t> lead;     // [R]: the largest at an answered pull; -1: none
   std::vector<std::uint32_t> parked;  // [R]: parked pulls
   Leads leads{};                      // answered pulls by lead
   std::uint32_t alive = 0;            // at the end

@@ -11,9 +11,9 @@
 namespace leeway::dashboard {
 namespace {
 
-/// The number of iterations that a pull is ahead of the slowest worker.
-template <class Pull>
-std::int32_t lead_of(const Pull& pull) {
+/// The number of iterations that an answered pull is ahead of the slowest worker. A parked pull is
+/// ahead by more than the bound allows, and has no lead: it is not answered yet.
+std::int32_t lead_of(const event::PullAnswered& pull) {
   constexpr std::int64_t kMost = 1 << 30;
   return static_cast<std::int32_t>(
       std::clamp<std::int64_t>(pull.iteration.value() - pull.min_clock.value(), 0, kMost));
@@ -89,7 +89,7 @@ void RunHistory::event(Address actor, Instant at_instant, const Event& event) {
     answered(actor, *pull, now);
   } else if (const auto* pulled = event.as<event::PullParked>()) {
     parked_[{pulled->worker, actor}] = now;
-    parked(*pulled, now);
+    ++at(now).parked[row_of(pulled->worker.value())];
   } else if (const auto* update = event.as<event::BucketApplied>()) {
     if (update->samples == 0) return;
     Interval& interval = at(now);
@@ -162,14 +162,6 @@ void RunHistory::answered(Address shard, const event::PullAnswered& pull, double
   interval.lead[row] = std::max(interval.lead[row], lead);
   ++leads_by_row_[row][bin];
   if (shard.index < leads_by_shard_.size()) ++leads_by_shard_[shard.index][bin];
-}
-
-void RunHistory::parked(const event::PullParked& pull, double now) {
-  const std::int32_t lead = lead_of(pull);
-  const std::size_t row = row_of(pull.worker.value());
-  Interval& interval = at(now);
-  ++interval.parked[row];
-  interval.lead[row] = std::max(interval.lead[row], lead);
 }
 
 void RunHistory::add_cause(const blame::Cause& cause, double seconds) {

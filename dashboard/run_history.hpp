@@ -147,7 +147,6 @@ class RunHistory {
   /// The worker takes part in all intervals since the start of its step.
   void end_step(std::size_t worker, double now);
   void answered(Address shard, const event::PullAnswered& pull, double now);
-  void parked(const event::PullParked& pull, double now);
   void set_alive(WorkerId first, std::uint32_t count, bool alive, double now);
   void membership(const Event& event, double now);
   void stage_computed(const event::StageComputed& operation, double now);

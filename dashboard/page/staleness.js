@@ -1,5 +1,5 @@
-// View 2: worker x time; the colour is the largest lead over the slowest worker at a pull, the end
-// of the scale is the bound, and marked cells had parked pulls.
+// View 2: worker x time; the colour is the largest lead over the slowest worker at an answered pull,
+// the end of the scale is the bound, and marked cells had parked pulls.
 (function (Leeway) {
   'use strict';
 
@@ -162,7 +162,9 @@
       });
       parked += state.intervals[i].parked.reduce((a, b) => a + b, 0);
     }
-    if (largest < 0) return `No worker pulls weights${run.selectedPhrase()}.`;
+    if (largest < 0) {
+      return `No pull is answered${run.selectedPhrase()}; ${text.plural(parked, 'pull')} parked.`;
+    }
     const limit = state.bound === null ? 'without a bound' : `the bound is ${state.bound}`;
     return `Largest lead${run.selectedPhrase()}: ${text.plural(largest, 'iteration')}, by ` +
       `${text.brief(run.rowName(row))}; ${limit}. ${text.plural(parked, 'parked pull')}.`;
@@ -176,7 +178,7 @@
     const {lead, parked} = intervals[column];
     return [`${text.brief(run.rowName(row))}, ` +
               text.span(column * width, (column + 1) * width, width / 2),
-            lead[row] < 0 ? 'no pull' : `lead ${lead[row]}`,
+            lead[row] < 0 ? 'no answered pull' : `lead ${lead[row]}`,
             `${text.plural(parked[row], 'parked pull')}`];
   }
 
@@ -196,7 +198,7 @@
     rows.sort((a, b) => b.lead - a.lead || b.parked - a.parked || a.row - b.row);
     return {head: [`Worker, ${run.selectedText()}`, 'Largest lead', 'Parked pulls'],
             rows: rows.slice(0, 20).map(({row, lead, parked}) => [
-              text.brief(run.rowName(row), 40), lead < 0 ? 'no pull' : text.count(lead),
+              text.brief(run.rowName(row), 40), lead < 0 ? 'no answered pull' : text.count(lead),
               text.count(parked)])};
   }
 

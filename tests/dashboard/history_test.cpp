@@ -88,6 +88,21 @@ TEST_CASE("a parked pull is shown until it is answered, with the slowest live wo
   CHECK(run.leads_by_shard()[0][1] == 1);  // of the only shard that the run has
 }
 
+TEST_CASE("a parked pull has no lead until it is answered, so no lead exceeds the bound") {
+  RunHistory run(info_of(2));
+  for (std::uint32_t i = 0; i < 2; ++i)
+    run.event(shard(0), at(0), event::Admitted{WorkerId(i), Iteration(0)});
+  run.event(shard(0), at(10), event::PullAnswered{WorkerId(0), Iteration(2), Clock(0), {}});
+  run.event(shard(0), at(20), event::PullParked{WorkerId(0), Iteration(3), Clock(0)});
+  CHECK(run.intervals().all()[20].lead[0] == -1);
+  CHECK(run.intervals().all()[20].parked[0] == 1);
+  run.ended(0.03, "finished", "");
+  CHECK(staleness_sentence(run) ==
+        "The staleness bound is 2. The largest lead over the slowest worker was 2, by worker 0; "
+        "1 pull was parked.");
+  CHECK_THAT(leads_sentence(run), Contains("the largest lead is 2."));
+}
+
 TEST_CASE("an event of a worker that the run does not have changes nothing") {
   RunHistory run(info_of(2));
   const auto before = run.revision();
