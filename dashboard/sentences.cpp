@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <numeric>
 
 #include "core/text.hpp"
@@ -24,6 +25,22 @@ const Interval* latest_complete(const RunHistory& run) {
   const auto& all = run.intervals().all();
   if (all.empty()) return nullptr;
   return all.size() == 1 || run.end() ? &all.back() : &all[all.size() - 2];
+}
+
+/// "In the whole run, worker 0 waited longest, 3.2 s for worker 3; 12 pulls were parked."
+std::string blocked_in_all(const RunHistory& run) {
+  std::map<std::pair<std::size_t, blame::Cause>, double> waits;
+  std::uint64_t parked = 0;
+  for (const Interval& interval : run.intervals().all()) {
+    for (const auto& [key, seconds] : interval.waits) waits[key] += seconds;
+    parked = std::accumulate(interval.parked.begin(), interval.parked.end(), parked);
+  }
+  const auto longest = std::ranges::max_element(waits, {}, [](const auto& one) { return one.second; });
+  if (longest == waits.end()) return "No worker waited in the whole run.";
+  const auto& [row, cause] = longest->first;
+  return concat("In the whole run, ", run.name_of_row(row), " waited longest, ",
+                brief(longest->second), " for ", name_of(cause), "; ", counted(parked, "pull"),
+                parked == 1 ? " was" : " were", " parked.");
 }
 
 }  // namespace
@@ -67,6 +84,7 @@ std::string staleness_sentence(const RunHistory& run) {
 }
 
 std::string blocked_sentence(const RunHistory& run) {
+  if (run.end()) return blocked_in_all(run);
   const auto pulls = run.parked();
   if (pulls.empty()) return "No pull is parked now.";
   return concat(counted(pulls.size(), "worker"), pulls.size() == 1 ? " has" : " have",

@@ -75,15 +75,15 @@
     const list = edges();
     const selected = run.selected();
     const now = selected.kind === 'now' ? run.state.blocked : [];
-    cards.say(view, sentence(list, now, selected));
+    cards.say(view, sentence(list, now));
     layOut(view, merged(list), now);
     view.chips.replaceChildren(...now.slice(0, maxChips).map((b) => element('li', {},
       `${text.brief(b.actor)} → ${text.brief(b.on)}, ${text.seconds(b.seconds)}`)));
   }
 
-  function sentence(list, now, selected) {
-    const {state} = run;
-    if (selected.kind !== 'interval' && state.sentences.blocked) return state.sentences.blocked;
+  function sentence(list, now) {
+    const stated = run.sentenceOfNow('blocked');
+    if (stated) return stated;
     const [first] = list.slice().sort((a, b) => b[2] - a[2]);
     if (!first || first[2] <= 0) return `No worker waits${run.selectedPhrase()}.`;
     const parked = now.length ? ` ${text.plural(now.length, 'pull')} parked now.` : '';

@@ -150,9 +150,8 @@
   function sentence() {
     const {state} = run;
     const selected = run.selected();
-    if (selected.kind !== 'interval' && state.sentences.staleness) {
-      return state.sentences.staleness;
-    }
+    const stated = run.sentenceOfNow('staleness');
+    if (stated) return stated;
     let largest = -1;
     let parked = 0;
     let row = 0;

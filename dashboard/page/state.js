@@ -72,6 +72,13 @@
     return ` from ${moment(begin, step)} to ${moment(until, step)}${until < 600 ? ' s' : ''}`;
   }
 
+  // The server's sentence of a view that shows the present, if it is about the selected time; else
+  // ''. After the end, it is about the whole run.
+  function sentenceOfNow(name) {
+    const wanted = state.ended ? 'all' : 'now';
+    return selected().kind === wanted ? state.sentences[name] : '';
+  }
+
   // Sums over the selected intervals.
   function sums() {
     const {first, last} = selected();
@@ -136,8 +143,8 @@
   }
 
   Leeway.run = {
-    replaceState, applyChange, select, selected, selectedText, selectedPhrase, sums, waitsOf,
-    selectedCauses, causeName, rowName, endOfTime, indexAt,
+    replaceState, applyChange, select, selected, selectedText, selectedPhrase, sentenceOfNow, sums,
+    waitsOf, selectedCauses, causeName, rowName, endOfTime, indexAt,
     get state() { return state; },
   };
 })(globalThis.Leeway ??= {});

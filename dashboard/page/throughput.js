@@ -43,10 +43,10 @@
 
   function sentence() {
     const {state} = run;
-    const {kind} = run.selected();
-    if (kind !== 'interval' && state.sentences.throughput) return state.sentences.throughput;
-    const rate = kind === 'all' || !state.run.has_events ? state.totals.samples_per_second
-                                                             : rateOfSelection().samples;
+    const stated = run.sentenceOfNow('throughput');
+    if (stated) return stated;
+    const rate = state.run.has_events ? rateOfSelection().samples
+                                      : state.totals.samples_per_second;
     return `${text.count(Math.round(rate))} samples/s${run.selectedPhrase()}.`;
   }
 

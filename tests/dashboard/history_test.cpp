@@ -65,6 +65,10 @@ TEST_CASE("waits are counted by cause, and their intervals sum to them") {
   CHECK(waits == Approx(run.wait()));
   CHECK(samples == 200);
   CHECK_THAT(lost_sentence(run), Contains("Worker 1 costs 45.00% of all time"));
+  CHECK(blocked_sentence(run) == "No pull is parked now.");
+  run.ended(10, "finished", "");
+  CHECK(blocked_sentence(run) ==
+        "In the whole run, worker 0 waited longest, 9.0 s for worker 1; 10 pulls were parked.");
 }
 
 TEST_CASE("a parked pull is shown until it is answered, with the slowest live worker") {
