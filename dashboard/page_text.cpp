@@ -7,7 +7,7 @@ namespace {
 
 constexpr std::string_view kSpaces = " \t\r\n";
 /// Characters that end a path in an error, and those that end it before a space.
-constexpr std::string_view kEnds = "\"'`<>|\t\r\n", kEndsBeforeSpace = ":;,)]}";
+constexpr std::string_view kEnds = "\"'`<>|\t\r\n", kEndsBeforeSpace = ":)]}";
 
 bool is_one_of(char character, std::string_view characters) {
   return characters.find(character) != std::string_view::npos;

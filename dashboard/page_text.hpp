@@ -8,8 +8,8 @@ namespace leeway::dashboard {
 /// The text with only the last part of each absolute path: "/home/me/run/3: cannot be written" as
 /// "3: cannot be written". Web addresses stay.
 ///
-/// A path begins with a slash at the start of a word. It ends at a quote, or at a colon, comma or
-/// bracket before a space. The name of a folder may contain spaces.
+/// A path begins with a slash at the start of a word. It ends at a quote, or at a colon or bracket
+/// before a space. The name of a folder may contain spaces.
 std::string without_folders(std::string_view text);
 
 }  // namespace leeway::dashboard

@@ -30,8 +30,8 @@ TEST_CASE("texts without absolute paths stay as they are") {
 
 TEST_CASE("no folder of a path remains, whatever the text around it") {
   rc::prop("folders", [] {
-    const auto name = rc::gen::nonEmpty(rc::gen::container<std::string>(
-        rc::gen::elementOf(std::string("abcXYZ019._- "))));
+    const auto name = rc::gen::nonEmpty(
+        rc::gen::container<std::string>(rc::gen::elementOf(std::string("abcXYZ019._- "))));
     const auto folders = *rc::gen::container<std::vector<std::string>>(name);
     std::string path;
     for (const std::string& folder : folders) path += "/secret" + folder + "secret";
