@@ -42,6 +42,11 @@ void Feed::event(Address actor, Instant at, const Event& event) {
   queue_.push_back({actor, at, event});
 }
 
+void Feed::lost(std::uint64_t events) {
+  std::lock_guard lock(queue_mutex_);
+  lost_ += events;
+}
+
 void Feed::run_thread() {
   std::unique_lock lock(queue_mutex_);
   while (!stops_) {
@@ -82,15 +87,13 @@ void Feed::evaluated(const EvaluationResult& result) {
 }
 
 void Feed::checkpointed(const CheckpointResult& result) {
-  if (result.error.empty()) return;  // the scheduler's event marks a written checkpoint
-  update([&](RunHistory& history) {
-    history.mark((result.now - Instant()).seconds(), "checkpoint",
-                 concat("checkpoint ", result.number, " was not written: ", result.error));
-  });
+  update([&](RunHistory& history) { history.checkpointed(result); });
 }
 
 void Feed::evicted(WorkerId worker, const msg::Evicted& evicted) {
-  update([&](RunHistory& history) { history.explain_eviction(worker, evicted.reason); });
+  update([&](RunHistory& history) {
+    history.explain_eviction(worker, evicted.reason, history.now());
+  });
 }
 
 void Feed::ended(const RunTotals& totals) {

@@ -28,6 +28,8 @@ class Feed final : public Audience {
 
   /// Thread-safe.
   void event(Address actor, Instant at, const Event& event);
+  /// Other nodes have lost events. Thread-safe.
+  void lost(std::uint64_t events);
 
   // On the monitor's thread:
   void progress(const Progress& progress) override;

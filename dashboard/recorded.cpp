@@ -27,6 +27,11 @@ T value_or(const Json& json, const char* key, T otherwise) {
   return found != json.end() && found->is_number() ? found->get<T>() : otherwise;
 }
 
+std::string text_in(const Json& json, const char* key) {
+  const auto found = json.find(key);
+  return found != json.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
 /// With events, only the metrics since the last resume, with times since then, like the events.
 std::vector<Json> metrics_of(const std::string& folder, bool has_events) {
   MetricsFile metrics = read_metrics(folder);
@@ -36,15 +41,31 @@ std::vector<Json> metrics_of(const std::string& folder, bool has_events) {
   for (auto line = metrics.lines.begin(); line != resume; ++line)
     offset = std::max(offset, number_in(*line, "seconds"));
   metrics.lines.erase(metrics.lines.begin(), resume);
-  for (Json& line : metrics.lines) line["seconds"] = number_in(line, "seconds") - offset;
+  for (Json& line : metrics.lines)
+    line["seconds"] = std::max(number_in(line, "seconds") - offset, 0.0);
   return std::move(metrics.lines);
 }
 
 void add_metrics(RunHistory& history, const Json& line) {
   const double seconds = number_in(line, "seconds");
-  if (line.contains("test_loss")) {
+  const auto samples_trained = value_or(line, "samples_trained", std::uint64_t{0});
+  const std::string error = text_in(line, "error");
+  if (line.contains("evicted_worker")) {
+    const WorkerId worker(value_or(line, "evicted_worker", 0u));
+    history.explain_eviction(worker, text_in(line, "reason"), seconds);
+  } else if (line.contains("worker_back")) {
+    if (!history.info().has_events)
+      history.mark(seconds, "returned",
+                   concat("worker ", value_or(line, "worker_back", 0u), " has returned"));
+  } else if (line.contains("checkpoint")) {
+    history.checkpointed({.now = instant_of(seconds),
+                          .number = value_or(line, "checkpoint", std::uint64_t{0}),
+                          .error = error});
+  } else if (!error.empty()) {
+    history.evaluated({.now = instant_of(seconds), .error = error});
+  } else if (line.contains("test_loss")) {
     history.evaluated({.now = instant_of(seconds),
-                       .samples_trained = value_or(line, "samples_trained", std::uint64_t{0}),
+                       .samples_trained = samples_trained,
                        .loss = value_or(line, "test_loss", 0.0),
                        .accuracy = value_or(line, "test_accuracy", 0.0)});
   } else if (line.contains("iterations")) {

@@ -123,8 +123,11 @@ void RunHistory::membership(const Event& event, double now) {
       workers_[evicted->worker.value() + i].was_evicted = true;
     mark(now, "evicted", concat("worker ", evicted->worker, " was evicted"));
   } else if (const auto* left = event.as<event::Left>()) {
+    // The event may be repeated, and comes for each worker of a pipeline.
     const std::uint32_t workers = info_.stages * info_.group;
-    set_alive(WorkerId(left->worker.value() / workers * workers), workers, false, now);
+    const WorkerId first(left->worker.value() / workers * workers);
+    if (workers_[first.value()].alive) mark(now, "left", concat("worker ", first, " has left"));
+    set_alive(first, workers, false, now);
   } else if (const auto* bound = event.as<event::BoundChanged>()) {
     bound_ = bound->staleness;
     mark(now, "bound", concat("the staleness bound is ", bound->staleness));
@@ -218,8 +221,8 @@ void RunHistory::progress(const Progress& progress) {
   sent(&Progress::push_bytes, &Interval::push_bytes, progress, before, now);
   sent(&Progress::pull_bytes, &Interval::pull_bytes, progress, before, now);
   sent(&Progress::stage_bytes, &Interval::stage_bytes, progress, before, now);
+  Interval& interval = at(now);
   if (!info_.has_events) {
-    Interval& interval = at(now);
     interval.alive = progress.live_workers;
     interval.iterations += progress.iterations - std::min(latest_.iterations, progress.iterations);
     interval.samples += progress.samples - std::min(latest_.samples, progress.samples);
@@ -245,8 +248,8 @@ void RunHistory::sent(std::uint64_t Progress::*total, std::uint64_t Interval::*p
   std::uint64_t given = 0;
   intervals_.spread(begin, end, revision_, [&](Interval& interval, double share) {
     until += share;
-    const auto sum = static_cast<std::uint64_t>(
-        std::llround(std::min(until, 1.0) * static_cast<double>(bytes)));
+    const auto sum =
+        static_cast<std::uint64_t>(std::llround(std::min(until, 1.0) * static_cast<double>(bytes)));
     interval.*part += sum - given;
     given = sum;
   });
@@ -261,6 +264,15 @@ void RunHistory::evaluated(const EvaluationResult& result) {
   if (!info_.has_losses) return;
   add_point(test_, {now, result.samples_trained, result.loss, result.accuracy});
   curves_changed_ = revision_;
+}
+
+void RunHistory::checkpointed(const CheckpointResult& result) {
+  const double now = (result.now - Instant()).seconds();
+  if (!result.error.empty())
+    mark(now, "checkpoint",
+         concat("checkpoint ", result.number, " was not written: ", result.error));
+  else if (!info_.has_events)
+    mark(now, "checkpoint", concat("checkpoint ", result.number, " was written"));
 }
 
 void RunHistory::add_point(std::vector<CurvePoint>& curve, const CurvePoint& point) {
@@ -278,14 +290,16 @@ void RunHistory::mark(double seconds, std::string kind, std::string text) {
   now_ = std::max(now_, seconds);
   // The first and the latest marks stay.
   if (marks_.size() == kMostMarks) marks_.erase(marks_.begin() + kMostMarks / 2);
-  marks_.push_back({seconds, std::move(kind), std::move(text)});
+  const auto next = std::ranges::upper_bound(marks_, seconds, {}, &Mark::seconds);
+  marks_.insert(next, {seconds, std::move(kind), std::move(text)});
 }
 
-void RunHistory::explain_eviction(WorkerId worker, const std::string& reason) {
+void RunHistory::explain_eviction(WorkerId worker, const std::string& reason, double seconds) {
   const std::string text = concat("worker ", worker, " was evicted");
-  const auto found = std::find_if(marks_.rbegin(), marks_.rend(),
-                                  [&](const Mark& mark) { return mark.text == text; });
-  if (found == marks_.rend()) return mark(now_, "evicted", concat(text, ": ", reason));
+  const std::string left = concat("worker ", worker, " has left");
+  const auto found = std::ranges::find_if(
+      marks_, [&](const Mark& mark) { return mark.text == text || mark.text == left; });
+  if (found == marks_.end()) return mark(seconds, "evicted", concat(text, ": ", reason));
   found->text += ": " + reason;
   marks_changed_ = ++revision_;
 }

@@ -30,6 +30,7 @@ struct RunInfo {
   bool has_accuracy = false, has_losses = true;
   bool has_events = true;
   bool can_stop = false, can_predict = false;
+  bool keeps_operations = false;  // of all times, also those that the state lacks
 };
 
 /// The settings of a plan. `policy`: its consistency policy in words; `bound`: that of the policy.
@@ -45,7 +46,9 @@ struct CurvePoint {
 /// Something that happened once.
 struct Mark {
   double seconds = 0;
-  std::string kind;  // "evicted", "returned", "joined", "checkpoint", "bound", "replica", "end"
+  /// "evicted", "left", "returned", "joined", "checkpoint", "evaluated", "bound", "replica" or
+  /// "end".
+  std::string kind;
   std::string text;
 };
 
@@ -77,9 +80,12 @@ class RunHistory {
   void event(Address actor, Instant at, const Event& event);
   void progress(const Progress& progress);
   void evaluated(const EvaluationResult& result);
+  /// A mark for a checkpoint that could not be written. Without events, also for one that was.
+  void checkpointed(const CheckpointResult& result);
   void mark(double seconds, std::string kind, std::string text);
-  /// Adds the reason to the mark of the worker's eviction, or a mark.
-  void explain_eviction(WorkerId worker, const std::string& reason);
+  /// Adds the reason to the first mark without one of an eviction or departure of the worker, or a
+  /// mark at `seconds`.
+  void explain_eviction(WorkerId worker, const std::string& reason, double seconds);
   void ended(double seconds, std::string reason, std::string text);
   /// The waiting times of a recorded run without events, in seconds by cause.
   void set_waits(const std::map<blame::Cause, double>& causes, double compute);
@@ -153,8 +159,8 @@ class RunHistory {
   void add_cause(const blame::Cause& cause, double seconds);
   /// Divides the bytes that were sent since the latest progress over the time from `begin` to
   /// `end`.
-  void sent(std::uint64_t Progress::*total, std::uint64_t Interval::*part,
-            const Progress& progress, double begin, double end);
+  void sent(std::uint64_t Progress::*total, std::uint64_t Interval::*part, const Progress& progress,
+            double begin, double end);
   static void add_point(std::vector<CurvePoint>& curve, const CurvePoint& point);
 
   RunInfo info_;
@@ -189,7 +195,7 @@ class RunHistory {
     std::array<Sum, 3> operations;
   };
   std::vector<WorkerState> workers_;
-  std::uint32_t alive_ = 0, live_before_end_ = 0;  // by events, and by reports
+  std::uint32_t alive_ = 0, live_before_end_ = 0;          // by events, and by reports
   bool has_begun_ = false;                                 // a worker has started an iteration
   std::map<std::pair<WorkerId, Address>, double> parked_;  // since when, by worker and shard
 };

@@ -35,7 +35,8 @@ std::string blocked_in_all(const RunHistory& run) {
     for (const auto& [key, seconds] : interval.waits) waits[key] += seconds;
     parked = std::accumulate(interval.parked.begin(), interval.parked.end(), parked);
   }
-  const auto longest = std::ranges::max_element(waits, {}, [](const auto& one) { return one.second; });
+  const auto longest =
+      std::ranges::max_element(waits, {}, [](const auto& one) { return one.second; });
   if (longest == waits.end()) return "No worker waited in the whole run.";
   const auto& [row, cause] = longest->first;
   return concat("In the whole run, ", run.name_of_row(row), " waited longest, ",
@@ -117,9 +118,8 @@ std::string alive_sentence(const RunHistory& run) {
   const std::uint32_t live = run.end() ? run.live_workers() : latest->alive;
   const std::string text = concat(live, " of ", counted(run.info().workers, "worker"));
   if (run.end()) return concat(text, live == 1 ? " was" : " were", " live at the end.");
-  return concat(text, live == 1 ? " is" : " are", " live; ",
-                count_of(latest->contributing), " contributed to updates in the last ",
-                brief(run.intervals().width()), '.');
+  return concat(text, live == 1 ? " is" : " are", " live; ", count_of(latest->contributing),
+                " contributed to updates in the last ", brief(run.intervals().width()), '.');
 }
 
 std::string loss_sentence(const RunHistory& run) {

@@ -31,8 +31,15 @@ MetricsFile read_metrics(const std::string& folder) {
     if (line.contains("resumed_from")) {
       drop_beyond(samples_in(line), metrics.lines);
       metrics.before_resume = metrics.lines.size();
+      continue;
     }
-    if (line.contains("seconds")) metrics.lines.push_back(std::move(line));
+    if (!line.contains("seconds")) {
+      const auto before = metrics.lines.size() > metrics.before_resume ? metrics.lines.back()
+                                                                       : nlohmann::json::object();
+      line["seconds"] = number_in(before, "seconds");
+      line["samples_trained"] = samples_in(before);
+    }
+    metrics.lines.push_back(std::move(line));
   }
   return metrics;
 }

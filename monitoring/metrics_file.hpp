@@ -8,8 +8,9 @@
 namespace leeway {
 
 struct MetricsFile {
-  /// The lines with `seconds`, in order. A run that is resumed at a checkpoint repeats the training
-  /// beyond it, whose lines are left out.
+  /// All lines in order, except those of a resume. A run that is resumed at a checkpoint repeats
+  /// the training beyond it, whose lines are left out. A line without a time, as of an eviction,
+  /// has the `seconds` and `samples_trained` of the line before.
   std::vector<nlohmann::json> lines;
   std::size_t before_resume = 0;  // lines before the last resume
 };

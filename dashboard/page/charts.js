@@ -5,7 +5,7 @@
   const {text, colours, run, cards} = Leeway;
   const charts = [];
 
-  const markColours = {evicted: 'danger', fault: 'danger', returned: 'good', joined: 'good',
+  const markColours = {evicted: 'danger', left: 'accent', returned: 'good', joined: 'good',
                        checkpoint: 'muted', bound: 'bound', replica: 'accent', end: 'ink'};
 
   function markColour(kind) {

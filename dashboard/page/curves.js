@@ -63,7 +63,7 @@
       `${text.count(complete.contributing)} contribute.`;
   }
 
-  // Membership changes, faults and the like, latest first.
+  // Membership changes, checkpoints and the like, latest first.
   function aliveTable() {
     const rows = run.state.marks.slice(-20).reverse()
       .map((mark) => [text.seconds(mark.seconds), mark.kind, text.brief(mark.text, 120)]);
@@ -97,8 +97,8 @@
       }}});
     charts.selectByPointer(view.chart, () => view.x === 'time');
     cards.addLegend(view, [['line-train', 'train', 'line'], ['line-test', 'test', 'dot'],
-                           ['danger', 'evicted, fault', 'down'],
-                           ['good', 'joined, returned', 'down'],
+                           ['danger', 'evicted', 'down'], ['good', 'joined, returned', 'down'],
+                           ['accent', 'left, replica', 'down'],
                            ['bound', 'bound changed', 'down'], ['ink', 'end', 'down'],
                            ['muted', 'checkpoint', 'tick']]);
   }
@@ -206,7 +206,7 @@
 
   Leeway.views.push(
     {id: 'loss', title: 'Loss', setup: setupLoss, draw: drawLoss, table: lossTable,
-     keys: ['train', 'test', 'marks', 'run', 'ended', 'sentences']},
+     keys: ['train', 'test', 'intervals', 'width', 'marks', 'run', 'ended', 'sentences']},
     {id: 'alive', needsEvents: true, title: 'Alive, taking part, contributing',
      setup: setupAlive, draw: drawAlive, table: aliveTable, summary: 'Table of marks',
      keys: ['intervals', 'width', 'marks', 'ended', 'sentences']});

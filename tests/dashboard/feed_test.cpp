@@ -88,6 +88,8 @@ TEST_CASE("each event is counted, or counted as lost") {
       counted += interval["samples"].get<std::uint64_t>();
     CHECK(counted + lost == kEvents);
     if (if_full == Feed::IfFull::wait) CHECK(lost == 0);
+    feed.lost(5);
+    CHECK(state_of(feed)["totals"]["lost_events"] == lost + 5);
   }
 }
 

@@ -107,6 +107,42 @@ TEST_CASE("a parked pull has no lead until it is answered, so no lead exceeds th
   CHECK_THAT(leads_sentence(run), Contains("the largest lead is 2."));
 }
 
+TEST_CASE("a worker that leaves has one mark") {
+  RunInfo info = info_of(4);
+  info.stages = 2;
+  RunHistory run(info);
+  for (std::uint32_t i = 0; i < 4; ++i)
+    run.event(shard(0), at(0), event::Admitted{WorkerId(i), Iteration(0)});
+  for (const std::uint32_t i : {2u, 3u, 2u})
+    run.event(kScheduler, at(10), event::Left{WorkerId(i)});
+  REQUIRE(run.marks().size() == 1);
+  CHECK(run.marks()[0].kind == "left");
+  CHECK(run.marks()[0].text == "worker 2 has left");
+  CHECK(run.intervals().all().back().alive == 2);
+  run.explain_eviction(WorkerId(2), "it was asked to leave", 0.02);
+  REQUIRE(run.marks().size() == 1);
+  CHECK(run.marks()[0].text == "worker 2 has left: it was asked to leave");
+}
+
+TEST_CASE("reasons of evictions belong to them in order, and marks are sorted by time") {
+  RunHistory run(info_of(2));
+  for (const std::int64_t ms : {10, 30}) {
+    run.event(shard(0), at(ms - 10), event::Admitted{WorkerId(1), Iteration(0)});
+    run.event(kScheduler, at(ms), event::Evicted{WorkerId(1)});
+  }
+  run.explain_eviction(WorkerId(1), "first", 0.01);
+  run.explain_eviction(WorkerId(1), "second", 0.03);
+  run.evaluated({.now = at(15), .error = "no memory"});
+  run.checkpointed({.now = at(40), .number = 2, .error = "the disk is full"});
+  run.checkpointed({.now = at(50), .number = 3});  // the scheduler's event marks it
+  std::vector<std::string> texts;
+  for (const Mark& mark : run.marks()) texts.push_back(mark.text);
+  CHECK(texts == std::vector<std::string>{"worker 1 was evicted: first",
+                                          "evaluation failed: no memory", "worker 1 has returned",
+                                          "worker 1 was evicted: second",
+                                          "checkpoint 2 was not written: the disk is full"});
+}
+
 TEST_CASE("an event of a worker that the run does not have changes nothing") {
   RunHistory run(info_of(2));
   const auto before = run.revision();

@@ -27,6 +27,7 @@ def run(checks, browser, arguments, test):
                         arguments.screenshots)
         server.shutdown()
     live(checks, browser, test)
+    updates_axis(checks, browser, test)
     hostile(checks, browser, test)
     connection(checks, browser, test)
     report(checks, browser, test)
@@ -53,6 +54,25 @@ def live(checks, browser, test):
         test.check_axe(checks, page, "predictions")
         checks.equal(errors, [], "live: errors")
     test.check_theme(checks, browser, server.url)
+    server.shutdown()
+
+
+def updates_axis(checks, browser, test):
+    """The axis of updates grows with the intervals, also without a new point of the curve."""
+    server = mock_server.serve("straggler", ended=True)
+    with test.Page(browser, server.url) as (page, errors):
+        page.click("#loss button:text-is('Updates')")
+        page.wait_for_timeout(300)
+        ends = "Chart.getChart(document.querySelector('#loss canvas')).scales.x.max"
+        before = page.evaluate(ends)
+        page.evaluate("""() => {
+          const {run, cards} = Leeway;
+          const list = run.state.intervals.map((one) => ({...one, updates: one.updates + 1000}));
+          cards.changed(run.applyChange({intervals: {from: 0, list}}));
+        }""")
+        page.wait_for_timeout(1500)
+        checks.that(page.evaluate(ends) > before + 100_000, "the axis of updates follows intervals")
+        checks.equal(errors, [], "axis of updates: errors")
     server.shutdown()
 
 
@@ -157,6 +177,7 @@ def variants(state):
         marks=[], blocked=[], leads_by_row=[], leads_by_shard=[],
         sentences={key: "" for key in state["sentences"]})
     names = [{"name": f"{'long name ' * 30}{i}"} for i in range(len(state["run"]["rows"]))]
+    yield "with lost events", dict(state, totals=dict(state["totals"], lost_events=1234))
     yield "with long names", dict(state, run=dict(state["run"], rows=names, name="name" * 100),
                                   cause_names=[row["name"] for row in names] + ["x" * 400] * 5)
 
@@ -175,6 +196,9 @@ def states(checks, browser, test, screenshots=None):
                     test.check_views(checks, page, state, label)
                     test.check_width(checks, page, label)
                     test.check_axe(checks, page, label)
+                    lost = state["totals"]["lost_events"]
+                    checks.equal(page.is_visible("#incomplete"), lost > 0,
+                                 f"{label}: says that events were lost")
                     checks.that(not re.search("NaN|undefined|Infinity", page.inner_text("body")),
                                 f"{label}: shows an invalid number")
                     checks.equal(errors, [], f"{label}: errors")
