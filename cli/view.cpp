@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <chrono>
+#include <cstdlib>
 #include <iostream>
 #include <thread>
 
@@ -64,7 +65,9 @@ int view(const ViewCommand& command) {
   std::cout << events_note(command.folder) << "page: " << (*server)->url() << "\nCtrl-C ends\n"
             << std::flush;
   while (!guard.interrupted()) std::this_thread::sleep_for(std::chrono::milliseconds(50));
-  return kExitInterrupted;
+  // A prediction may run for minutes. The page saves nothing, so it ends without waiting for it.
+  std::cout << std::flush;
+  std::_Exit(kExitInterrupted);
 }
 
 // ---- report ----

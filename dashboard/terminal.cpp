@@ -78,7 +78,11 @@ void add_header(Screen& screen, const Json& state) {
              " samples/s, ", totals.at("live_workers").get<int>(), " live, ",
              grouped(totals.at("parked_pulls")), " parked pulls"));
   screen.line(state.at("sentences").at("loss").get<std::string>());
-  screen.line("");
+  const auto lost = totals.at("lost_events").get<std::uint64_t>();
+  screen.line(lost == 0 ? ""
+                        : concat(counted(lost, "event"),
+                                 " came faster than they could be counted; the figures below lack "
+                                 "them"));
 }
 
 void add_causes(Screen& screen, const Json& state) {

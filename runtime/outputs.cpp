@@ -97,7 +97,10 @@ ActorObservers RunOutputs::observers() {
       if (metrics_) metrics_->event(actor, at, event);
       if (on_event_) on_event_(actor, at, event);
     };
-  observers.on_lost_events = [this](std::uint64_t count) { lost_events_ += count; };
+  observers.on_lost_events = [this](std::uint64_t count) {
+    lost_events_ += count;
+    if (feed_) feed_->lost(count);
+  };
   observers.on_lost_messages = [this](std::uint64_t count) { lost_messages_ += count; };
   if (messages_)
     observers.on_message = [this](const ReceivedMessage& received) { messages_->write(received); };

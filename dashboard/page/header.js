@@ -77,6 +77,7 @@
     // A run that was recorded without events has no intervals.
     node('scrub').closest('.scrubber').hidden = !state.run.has_events;
     drawFigures();
+    drawLosses();
     drawSelection();
     if (state.run.has_events) drawOverview();
     if (performance.now() > titleAt + 1000) {
@@ -153,6 +154,16 @@
       tile.dataset.figure = id;
       [name, value, note].forEach((content, k) => cards.setText(tile.children[k], content));
     });
+  }
+
+  // Views that count events show too little if some were lost.
+  function drawLosses() {
+    const lost = run.state.totals.lost_events;
+    node('incomplete').hidden = !lost;
+    if (lost) {
+      cards.setText(node('incomplete'), `The page lacks ${text.plural(lost, 'event')}, which came ` +
+        'faster than it could count them. Views of workers and intervals show too little.');
+    }
   }
 
   function drawSelection() {

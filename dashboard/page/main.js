@@ -12,14 +12,14 @@
   const {run, cards, header} = Leeway;
   const token = new URLSearchParams(location.search).get('token');
   const retryAfter = 3000;  // milliseconds
-  // Milliseconds between two drawings of changes: figures that change faster cannot be read.
-  const drawEvery = 200;
   let pending = new Set();
   let isAsked = false;
-  let drawn = -drawEvery;
   let source = null;
 
-  Leeway.address = (path) => (token === null ? path : `${path}?token=${encodeURIComponent(token)}`);
+  Leeway.address = (path, parameters = {}) => {
+    const query = new URLSearchParams(token === null ? parameters : {...parameters, token});
+    return query.size ? `${path}?${query}` : path;
+  };
 
   Leeway.stop = async () => {
     const button = document.getElementById('stop');
@@ -35,18 +35,15 @@
     }
   };
 
+  // Changes are drawn in the next frame, several at once if they come faster than frames.
   function changed(keys) {
     for (const key of keys) pending.add(key);
-    if (isAsked) return;
-    const wait = drawn + drawEvery - performance.now();
+    if (!isAsked) requestAnimationFrame(draw);
     isAsked = true;
-    if (wait > 0) setTimeout(() => requestAnimationFrame(draw), wait);
-    else requestAnimationFrame(draw);
   }
 
   function draw() {
     isAsked = false;
-    drawn = performance.now();
     const keys = pending;
     pending = new Set();
     Leeway.colours.assignCauses(run.state);

@@ -69,7 +69,8 @@
     }
     const unusual = [['Partial pushes', totals.partial_pushes],
                      ['Malformed messages', totals.malformed],
-                     ['Refused messages', totals.refused]];
+                     ['Refused messages', totals.refused],
+                     ['Events lost for the page', totals.lost_events]];
     for (const [name, n] of unusual) if (n) list.push([name, text.count(n)]);
     return list;
   }

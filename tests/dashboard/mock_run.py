@@ -81,6 +81,7 @@ class MockRun:
         self.dead = set()
         self.totals = {"iterations": 0, "samples": 0, "push_bytes": 0, "pull_bytes": 0,
                        "parked_pulls": 0, "clock_gap": 0, "compute": 0.0, "wait": 0.0}
+        self.lost_events = 0
         self.cause_seconds = {}
         self.leads_by_row = [[0] * MAX_LEADS for _ in range(self.rows)]
         self.shards = 2 if kind != "thousand" else 8

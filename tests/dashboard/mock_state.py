@@ -60,7 +60,7 @@ def totals(mock):
             "memory_bytes": 180_000_000 + mock.workers * 1_400_000,
             "parked_now": len(mock.parked), "parked_pulls": t["parked_pulls"],
             "clock_gap": mock.gap_now(), "max_clock_gap": t["clock_gap"],
-            "partial_pushes": 0, "malformed": 0, "refused": 0,
+            "partial_pushes": 0, "malformed": 0, "refused": 0, "lost_events": mock.lost_events,
             "live_workers": (mock.members - len(mock.dead)) * mock.stages,
             "compute": round(t["compute"], 6), "wait": round(t["wait"], 6)}
 

@@ -18,7 +18,7 @@ std::size_t characters(const std::string& text) {
       text, [](char one) { return (static_cast<unsigned char>(one) & 0xc0) != 0x80; }));
 }
 
-std::string screen(std::uint32_t workers, const std::string& name) {
+std::string screen(std::uint32_t workers, const std::string& name, std::uint64_t lost = 0) {
   RunHistory run(
       {.name = name, .kind = "threads", .policy = "ssp(2)", .workers = workers, .bound = 2});
   const Instant now = Instant{} + seconds(5);
@@ -27,7 +27,7 @@ std::string screen(std::uint32_t workers, const std::string& name) {
     run.event(shard(0), now, event::PullAnswered{WorkerId(id), Iteration(id % 3), Clock(0), {}});
     run.event(worker(id), now, event::StepStarted{WorkerId(id), Iteration(id % 3), 10, seconds(1)});
   }
-  return screen_of(nlohmann::json::parse(text_of(state_of(run, {}))), {80, 24});
+  return screen_of(nlohmann::json::parse(text_of(state_of(run, {.lost_events = lost}))), {80, 24});
 }
 
 }  // namespace
@@ -47,6 +47,11 @@ TEST_CASE("a screen has the run, its causes and its workers, without control cha
   CHECK_THAT(text, Contains("Waiting for requests costs"));
   CHECK_THAT(text, Contains("worker 3"));
   CHECK(text.find('\x1b') == std::string::npos);
+}
+
+TEST_CASE("a screen says that events were lost, if any were") {
+  CHECK_THAT(screen(4, "tiny", 1234), Contains("1,234 events came faster"));
+  CHECK_THAT(screen(4, "tiny"), !Contains("faster"));
 }
 
 }  // namespace leeway::dashboard
