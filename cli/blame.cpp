@@ -192,7 +192,10 @@ int blame_run(const BlameOptions& options) {
   } else {
     print(*waits);
     if (found) print(*found);
-    if (remedies && !(*remedies)->empty()) print(**remedies);
+    if (remedies && (*remedies)->empty())
+      std::cout << "\nA single worker or pipeline waits for no other: nothing to simulate.\n";
+    else if (remedies)
+      print(**remedies);
   }
   if (path && !found) std::cerr << "leeway: no critical path: " << path->error().text << '\n';
   print_unattributed(*waits);

@@ -11,9 +11,6 @@
 namespace leeway::dashboard {
 namespace {
 
-/// A stage is slow if its operations take this much longer than those of its peers.
-constexpr double kSlow = 1.2;
-
 /// Also of microseconds.
 std::string brief(double seconds) {
   if (seconds < 1e-3) return concat(fixed(seconds * 1e6, 0), " us");
@@ -174,7 +171,7 @@ std::string pipeline_sentence(const RunHistory& run) {
   const auto ratios = run.slowness();
   std::vector<std::size_t> slow;
   for (std::size_t worker = 0; worker < ratios.size(); ++worker)
-    if (ratios[worker] > kSlow) slow.push_back(worker);
+    if (ratios[worker] > kSlowStage) slow.push_back(worker);
   if (slow.empty()) return "All stages compute as fast as their peers.";
   const std::size_t worst =
       static_cast<std::size_t>(std::ranges::max_element(ratios) - ratios.begin());

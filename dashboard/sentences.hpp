@@ -6,6 +6,9 @@
 
 namespace leeway::dashboard {
 
+/// A stage is slow if its operations take this much longer than those of its peers.
+inline constexpr double kSlowStage = 1.2;
+
 std::string lost_sentence(const RunHistory& run);
 std::string staleness_sentence(const RunHistory& run);
 std::string blocked_sentence(const RunHistory& run);

@@ -56,8 +56,7 @@
   }
 
   // Why the page has no predictions.
-  function reason({kind, stages, has_events: hasEvents}) {
-    if (stages > 1) return 'No prediction: stages of pipelines are not replayed.';
+  function reason({kind, has_events: hasEvents}) {
     if (kind !== 'recorded') return 'No prediction during a run: see leeway view RUN afterwards.';
     if (!hasEvents) return 'No prediction: the run was recorded without --trace.';
     return 'No prediction: the report was written without --predict.';

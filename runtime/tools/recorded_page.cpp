@@ -6,22 +6,17 @@
 
 #include "core/text.hpp"
 #include "dashboard/recorded.hpp"
+#include "dashboard/sentences.hpp"
 #include "monitoring/format.hpp"
-#include "policies/automatic_plan.hpp"
 #include "runtime/flags/values.hpp"
-#include "runtime/tools/what_if.hpp"
+#include "runtime/tools/remedies.hpp"
 
 namespace leeway {
 namespace {
 
 using OrderedJson = nlohmann::ordered_json;
 
-struct Variant {
-  std::string name;
-  WhatIfOptions options;
-};
-
-/// The worker that the others have waited for longest.
+/// The worker that the others have waited for longest; of stages, the slowest among its peers.
 std::optional<std::uint32_t> culprit_of(const dashboard::RunHistory& history) {
   std::optional<std::uint32_t> culprit;
   double longest = 0;
@@ -30,38 +25,20 @@ std::optional<std::uint32_t> culprit_of(const dashboard::RunHistory& history) {
     culprit = static_cast<std::uint32_t>(cause.worker);
     longest = seconds;
   }
+  const std::vector<double> slowness = history.slowness();
+  const auto slowest = std::ranges::max_element(slowness);
+  if (!culprit && history.info().stages > 1 && *slowest > dashboard::kSlowStage)
+    culprit = static_cast<std::uint32_t>(slowest - slowness.begin());
   return culprit;
 }
 
-std::vector<Variant> variants_of(const std::string& folder, const Plan& plan,
-                                 const dashboard::RunHistory& history) {
-  std::vector<Variant> variants;
-  const auto add = [&](const std::string& name, WhatIfOptions options) {
-    options.folder = folder;
-    variants.push_back({name, std::move(options)});
-  };
-  const auto add_policy = [&](const plan::Consistency& policy) {
-    if (policy != plan.consistency) add(policy_name(policy), {.consistency = policy});
-  };
-  if (const auto culprit = culprit_of(history))
-    add(concat("worker ", *culprit, " as fast as the median"), {.without_stragglers = {*culprit}});
-  add_policy(plan::Bsp{});
-  add_policy(plan::Ssp{1});
-  add_policy(plan::Ssp{4});
-  add_policy(plan::Asp{});
-  if (with_automatic_settings(plan).balance != plan::Balance::by_speed)
-    add("--balance speed", {.balance = plan::Balance::by_speed});
-  if (!plan.prefetch && !std::holds_alternative<plan::Bsp>(plan.consistency))
-    add("--prefetch", {.prefetch = true});
-  return variants;
-}
-
 /// "With ssp(4), workers would wait for 6% of all time, not 31%, and the run would be 12% faster."
-std::string sentence_of(const std::string& name, const WhatIf& answer, double change) {
-  return concat("With ", name, ", workers would wait for ", percent(answer.changed.waiting),
+std::string sentence_of(const Remedy& remedy) {
+  const WhatIf& answer = remedy.answer;
+  return concat("With ", remedy.name, ", workers would wait for ", percent(answer.changed.waiting),
                 " of all time, not ", percent(answer.as_it_ran.waiting), ", and train ",
-                percent(std::abs(change)), change >= 0 ? " more" : " fewer",
-                " samples/s. The simulation does not predict the loss.");
+                percent(std::abs(remedy.gain())), remedy.gain() >= 0 ? " more" : " fewer",
+                " samples/s. `leeway blame --remedies --gradients` also predicts the loss.");
 }
 
 }  // namespace
@@ -81,16 +58,11 @@ Expected<std::unique_ptr<RecordedPage>> RecordedPage::load(const std::string& fo
 Expected<std::string> RecordedPage::predictions() const {
   std::lock_guard lock(mutex_);
   if (predictions_) return *predictions_;
-  const auto variants = variants_of(folder_, plan_, *history_);
-  std::vector<WhatIfOptions> options;
-  for (const Variant& variant : variants) options.push_back(variant.options);
-  const auto answers = what_if(options);
-  if (!answers) return predictions_.emplace(answers.error());
+  const auto remedies = simulate_remedies(folder_, culprit_of(*history_));
+  if (!remedies) return predictions_.emplace(remedies.error());
+  if (remedies->empty())
+    return predictions_.emplace(Error{"no setting of this run can be changed here"});
   OrderedJson rows = OrderedJson::array();
-  std::size_t best = 0;
-  const auto change_of = [](const WhatIf& answer) {
-    return answer.changed.samples_per_second / answer.as_it_ran.samples_per_second - 1;
-  };
   const auto add_row = [&](const std::string& name, const RunTimes& times, double change) {
     rows.push_back({{"name", name},
                     {"samples_per_second", times.samples_per_second},
@@ -98,23 +70,19 @@ Expected<std::string> RecordedPage::predictions() const {
                     {"change", change},
                     {"loss_change", nullptr}});
   };
-  const WhatIf& first = answers->front();
+  const WhatIf& first = remedies->front().answer;
   add_row("measured", first.measured,
           first.measured.samples_per_second / first.as_it_ran.samples_per_second - 1);
   add_row("as it ran", first.as_it_ran, 0);
-  for (std::size_t i = 0; i < answers->size(); ++i) {
-    const WhatIf& answer = (*answers)[i];
-    if (change_of(answer) > change_of((*answers)[best])) best = i;
-    add_row(variants[i].name, answer.changed, change_of(answer));
-  }
-  const WhatIf& answer = (*answers)[best];
-  return predictions_.emplace(dashboard::text_of(OrderedJson{
-      {"rows", rows}, {"sentence", sentence_of(variants[best].name, answer, change_of(answer))}}));
+  for (const Remedy& remedy : *remedies) add_row(remedy.name, remedy.answer.changed, remedy.gain());
+  const auto best = std::ranges::max_element(*remedies, {}, &Remedy::gain);
+  return predictions_.emplace(
+      dashboard::text_of(OrderedJson{{"rows", rows}, {"sentence", sentence_of(*best)}}));
 }
 
 std::string RecordedPage::state(bool predicted) const {
   OrderedJson json = dashboard::state_of(*history_, {});
-  json["run"]["can_predict"] = history_->info().has_events && history_->info().stages == 1;
+  json["run"]["can_predict"] = history_->info().has_events;
   if (predicted)
     if (const auto found = predictions()) json["predictions"] = OrderedJson::parse(*found);
   return dashboard::text_of(json);

@@ -17,15 +17,15 @@ struct Variant {
 
 std::vector<Variant> variants_of(const Plan& plan, std::optional<std::uint32_t> culprit) {
   std::vector<Variant> variants;
-  if (culprit)
+  const bool is_piped = plan.pipeline.stages > 1;
+  const bool has_peers = plan.workers > plan.pipeline.stages;  // the same stage of other pipelines
+  if (culprit && has_peers)
     variants.push_back({concat("worker ", *culprit, " as fast as the median"),
                         {.without_stragglers = {*culprit}}});
-  const bool is_piped = plan.pipeline.stages > 1;
-  const bool has_pipelines = plan.workers > plan.pipeline.stages;
   for (const plan::Consistency& policy :
        {plan::Consistency(plan::Bsp{}), plan::Consistency(plan::Ssp{1}),
         plan::Consistency(plan::Ssp{4}), plan::Consistency(plan::Asp{})})
-    if (policy != plan.consistency && has_pipelines)
+    if (policy != plan.consistency && has_peers)
       variants.push_back({policy_name(policy), {.consistency = policy}});
   if (is_piped) return variants;
   if (with_automatic_settings(plan).balance != plan::Balance::by_speed)

@@ -146,6 +146,22 @@ TEST_CASE("a recorded page predicts the run without its worst straggler") {
   CHECK(rows[2]["change"] > 1);
 }
 
+TEST_CASE("a recorded page predicts pipelines without the slow stage of one") {
+  Plan plan = straggling_plan();
+  plan.pipeline.stages = 2;
+  plan.micro_batches = 2;
+  const RecordedRun run(plan);
+  CHECK(run.state()["run"]["can_predict"] == true);
+  const auto page = RecordedPage::load(run.folder());
+  REQUIRE(page);
+  const auto text = (*page)->source().predict();
+  INFO((text ? "" : text.error().text));
+  REQUIRE(text);
+  const Json rows = Json::parse(*text)["rows"];
+  CHECK(rows[2]["name"] == "worker 3 as fast as the median");
+  CHECK(rows[2]["change"] > 0.5);
+}
+
 TEST_CASE("without events, a recorded page has causes and curves") {
   const RecordedRun run(straggling_plan(), false);
   const Json state = run.state();
