@@ -81,12 +81,12 @@ std::vector<study::Subject> subjects(const Plan& base) {
   return all;
 }
 
-study::Measures measures(std::uint32_t batch) {
+study::Measures measures() {
   return {.of =
-              [batch](const Result& result) {
-                const double samples = study::arrival_at(result, study::stashing_target()).samples;
+              [](const Result& result) {
+                const double updates = study::stashing_updates(result);
                 study::Campaign::Figures figures{{"loss", result.totals.evaluations.back().loss},
-                                                 {"iterations", samples / batch}};
+                                                 {"iterations", updates}};
                 study::keep_losses(figures, result);
                 return figures;
               },
@@ -205,7 +205,7 @@ int main(int argc, char** argv) {
           "install bible-kjv) under 1f1b, and under 2bw, whose gradients are one step old. Five\n"
           "optimizers, AdamW also with predicted weights, five learning rates on one seed for "
           "each,\n"
-          "and the best of them on three others: 104 simulated runs with real gradients. 42 more\n"
+          "and the best of them on three others: 104 simulated runs with real gradients. 36 more\n"
           "train a GPT of 16 layers under weight stashing in 1 to 32 stages. An interrupted\n"
           "reproduction continues in the same folder (--out). --full has ten times the tokens and\n"
           "models that are four times as wide.")
@@ -234,7 +234,7 @@ int main(int argc, char** argv) {
   if (!shared) return report.refuse(shared.error().text);
   auto all = study::stashing_subjects(stashing, full ? 64 : 16);
   for (const auto& subject : subjects(line.plan)) all.push_back(subject);
-  study::TunedStudy study(line.plan.seed, all, measures(line.plan.batch), line.options.quiet);
+  study::TunedStudy study(line.plan.seed, all, measures(), line.options.quiet);
   const nlohmann::json settings{{"plan", to_json(line.plan)},
                                 {"test_samples", {kTestSamples, kStashingTestSamples}},
                                 {"target", study::stashing_target()}};

@@ -10,9 +10,10 @@ namespace leeway::study {
 namespace {
 
 constexpr double kTarget = 2.6;  // test loss
-const std::vector<double> kRates = {3e-4, 1e-3, 3e-3, 1e-2};
+const std::vector<double> kRates = {1e-3, 3e-3, 1e-2};
 constexpr std::uint32_t kBlocks = 16;  // with embedding and head, 36 layers to divide
-constexpr double kEvaluations = 12;    // of a run
+constexpr std::uint32_t kBatch = 4;
+constexpr double kEvaluations = 12;  // of a run
 /// Times the iterations of one stage.
 constexpr double kPublished = 5.81;
 const std::uint32_t kDepths[] = {1, 2, 4, 8, 16, 32};
@@ -40,6 +41,10 @@ double stashing_target() {
   return kTarget;
 }
 
+double stashing_updates(const Result& result) {
+  return arrival_at(result, kTarget).samples / kBatch;
+}
+
 std::vector<Subject> stashing_subjects(const Plan& base, std::uint32_t width) {
   std::vector<Subject> all;
   for (const std::uint32_t depth : kDepths)
@@ -51,6 +56,9 @@ std::vector<Subject> stashing_subjects(const Plan& base, std::uint32_t width) {
                      plan.workers = plan.pipeline.stages = depth;
                      plan.pipeline.schedule = depth == 1 ? "1f1b" : "weight_stashing";
                      plan.micro_batches = 1;
+                     // As many updates, of fewer samples: deep models take long.
+                     plan.stop.epochs = base.stop.epochs * kBatch / base.batch;
+                     plan.batch = kBatch;
                      plan.consistency = depth == 1 ? bsp() : ssp(depth - 1);
                      plan.lr_schedule = constant();
                      plan.evaluate_every = plan.stop.epochs / kEvaluations;

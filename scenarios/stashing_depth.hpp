@@ -14,9 +14,11 @@
 namespace leeway::study {
 
 /// One subject for each depth: the same model, of which each stage has some of the layers. Keeps a
-/// reference to `base`. Runs need the figures "iterations" to stashing_target(), and losses.
+/// reference to `base`. Runs need the figures "iterations", of stashing_updates(), and losses.
 std::vector<Subject> stashing_subjects(const Plan& base, std::uint32_t width);
-double stashing_target();
+double stashing_target();  // test loss
+/// Updates of a run to the target.
+double stashing_updates(const Result& result);
 std::string stashing_table(const TunedStudy& study);
 std::string stashing_verdict(const TunedStudy& study);
 std::string stashing_seeds(const TunedStudy& study);

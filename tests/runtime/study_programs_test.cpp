@@ -29,7 +29,8 @@ std::string check_reproduction(const std::vector<std::string>& words,
   REQUIRE(ran.code == 0);
   std::string table = read_text(folder / "run/table.txt");
   for (const std::string& part : parts) CHECK(has(table, part));
-  CHECK(has(table, "\nVerdict: "));
+  // Other traces than the published ones have no verdict.
+  CHECK(has(table, "\nVerdict: ") == (words.front() != "what-if"));
   CHECK(has(read_text(folder / "run/picture.svg"), "<svg"));
   CHECK(has(ran.err, " runs, "));  // progress without a terminal
   CHECK(has(ran.err, " left\n"));
@@ -271,7 +272,7 @@ TEST_CASE("ringmaster prints the published order beside its own, and continues i
 TEST_CASE("goodput prints published shares beside its own, and continues in its folder") {
   check_reproduction({"goodput", "--seconds", "60", "--epochs", "0.002"},
                      {"1.2 million chips, 8 learners", "88.00%", "renewals", "radial-directional",
-                      "dropped pushes", "elastic, 8 replicas     40.00%", "the limit being 3",
+                      "dropped pushes", "elastic, 8 replicas     40.00%",
                       "\n   3                mean", "\n   7                mean", "K = 5, mean"});
 }
 
@@ -310,12 +311,11 @@ TEST_CASE("what-if names the slow rank of a trace, and replays its durations wit
                           100 * step + number * seconds, ',', seconds, ',', number % 2, '\n');
         }
   std::ofstream(folder / "slow.csv") << trace;
-  const std::string table =
-      check_reproduction({"what-if", folder / "slow.csv", "--epochs", "0.01"},
-                         {"slow.csv: 2 replicas of 2 stages, 2 micro-batches, 3 steps",
-                          "  slowdown          -  2.000 ", "One rank explains",
-                          "replica 1, stage 1", "  no stragglers ", "  2bw, ssp(1) ",
-                          "  backup(1) ", "  quorum(half,mad) ", "Test losses of each seed"});
+  const std::string table = check_reproduction(
+      {"what-if", folder / "slow.csv", "--epochs", "0.01"},
+      {"slow.csv: 2 replicas of 2 stages, 2 micro-batches, 3 steps", " slowdown         -  2.000",
+       "One rank explains", "replica 1, stage 1", "  no stragglers ", "  2bw, ssp(1) ",
+       "  backup(1) ", "  quorum(half,mad) ", "Test losses of each seed"});
   // 1f1b takes three slots of the slow stage, and two or three of the other one.
   const std::string row = table.substr(table.find("pipelines, bsp"));
   std::istringstream words(row.substr(row.find("bsp") + 3));
