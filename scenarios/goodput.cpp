@@ -333,18 +333,22 @@ class Reproduction {
                   .x_label = "learners",
                   .y_label = "goodput (%)"};
       study::Band here("here");
-      Series published{.name = "published"}, elastic{.name = "elastic, published"};
+      Series published{.name = "published"}, elastic{.name = "elastic, published"},
+          elastic_here{.name = "elastic, here"};
       for (const Case& one : kCases) {
         if (one.chips != chips) continue;
         (one.elastic ? elastic : published).points.emplace_back(one.learners, 100 * one.published);
-        if (one.elastic) continue;
         auto values = ascending(goodputs(one));
         for (double& value : values) value *= 100;
-        here.add(one.learners, values);
+        if (one.elastic)
+          elastic_here.points.emplace_back(one.learners, middle(values));
+        else
+          here.add(one.learners, values);
       }
       chart.series.push_back(published);
       here.append_to(chart);
-      if (!elastic.points.empty()) chart.series.push_back(elastic);
+      for (const Series& dot : {elastic, elastic_here})
+        if (!dot.points.empty()) chart.series.push_back(dot);
       all.push_back(chart);
     }
     Chart loss{.title = "A GPT after equal tokens", .x_label = "quorum K", .y_label = "test loss"};

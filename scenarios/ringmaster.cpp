@@ -196,7 +196,10 @@ class Tables {
     for (const char* name :
          {"delay_threshold", "delay_adaptive", "lag_scaled", "asp", "ssp", "adaptive"}) {
       const Method& method = best(name);
-      losses.series.push_back(study::losses_of(method.name, study_.runs(method.name).front()));
+      Series series = study::losses_of(method.name, study_.runs(method.name).front());
+      // After the last second, slow workers still push their gradients.
+      std::erase_if(series.points, [&](const auto& at) { return at.first > plan_.stop.seconds; });
+      losses.series.push_back(series);
     }
     return {losses};
   }

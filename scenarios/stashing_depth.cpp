@@ -5,11 +5,12 @@
 
 #include <cmath>
 #include <iterator>
+#include <ranges>
 
 namespace leeway::study {
 namespace {
 
-constexpr double kTarget = 2.6;  // test loss
+constexpr double kTarget = 2.9;  // test loss, which one stage reaches in a quarter of a run
 const std::vector<double> kRates = {1e-3, 3e-3, 1e-2};
 constexpr std::uint32_t kBlocks = 16;  // with embedding and head, 36 layers to divide
 constexpr std::uint32_t kBatch = 4;
@@ -47,7 +48,7 @@ double stashing_updates(const Result& result) {
 
 std::vector<Subject> stashing_subjects(const Plan& base, std::uint32_t width) {
   std::vector<Subject> all;
-  for (const std::uint32_t depth : kDepths)
+  for (const std::uint32_t depth : std::views::reverse(kDepths))
     all.push_back({name_of(depth),
                    kRates,
                    [&base, depth, width](double) {
@@ -69,13 +70,11 @@ std::vector<Subject> stashing_subjects(const Plan& base, std::uint32_t width) {
 }
 
 std::string stashing_table(const TunedStudy& study) {
-  std::string text =
-      concat("\nUpdates to a test loss of ", kTarget,
-             " by adamw under weight stashing, median (min "
-             "to max) of ",
-             kSeeds, " seeds;\n* is the edge of the rates tried\n\n", cell(8, "stages"),
-             cell(26, "updates"), cell(16, "to one stage"), cell(12, "published"),
-             cell(12, "deviation"), cell(12, "final loss"), cell(10, "rate"));
+  std::string text = concat("\nUpdates to a test loss of ", kTarget,
+                            " by adamw under weight stashing, median (min to max) of ", kSeeds,
+                            " seeds;\n* is the edge of the rates tried\n\n", cell(8, "stages"),
+                            cell(26, "updates"), cell(16, "to one stage"), cell(12, "published"),
+                            cell(12, "deviation"), cell(12, "final loss"), cell(10, "rate"));
   for (const std::uint32_t depth : kDepths) {
     const double factor = median(study, depth) / median(study, 1);
     const bool is_published = depth == kDeepest, is_known = is_published && std::isfinite(factor);
