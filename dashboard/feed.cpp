@@ -79,7 +79,10 @@ void Feed::count_events(bool all) {
 }
 
 void Feed::progress(const Progress& progress) {
-  update([&](RunHistory& history) { history.progress(progress); });
+  update([&](RunHistory& history) {
+    history.progress(progress);
+    history.memory(resident_bytes());
+  });
 }
 
 void Feed::evaluated(const EvaluationResult& result) {

@@ -10,9 +10,7 @@ void Interval::merge(const Interval& next) {
   iterations += next.iterations;
   updates += next.updates;
   compute += next.compute;
-  push_bytes += next.push_bytes;
-  pull_bytes += next.pull_bytes;
-  stage_bytes += next.stage_bytes;
+  add_bytes(next);
   for (const auto& [key, seconds] : next.waits) waits[key] += seconds;
   for (std::size_t row = 0; row < lead.size(); ++row) {
     lead[row] = std::max(lead[row], next.lead[row]);
@@ -26,6 +24,12 @@ void Interval::merge(const Interval& next) {
   alive = next.alive;
   changed = std::max(changed, next.changed);
   trim();
+}
+
+void Interval::add_bytes(const Interval& other) {
+  push_bytes += other.push_bytes;
+  pull_bytes += other.pull_bytes;
+  stage_bytes += other.stage_bytes;
 }
 
 void Interval::trim() {
@@ -77,8 +81,11 @@ Interval& Intervals::at(double seconds, std::uint64_t revision) {
 void Intervals::end_at(double seconds, std::uint64_t revision) {
   const auto begin = [&] { return width_ * static_cast<double>(intervals_.size() - 1); };
   while (intervals_.size() > 1 && begin() > seconds && intervals_.back().samples == 0 &&
-         intervals_.back().waits.empty() && intervals_.back().compute == 0)
+         intervals_.back().waits.empty() && intervals_.back().compute == 0) {
+    const Interval dropped = std::move(intervals_.back());
     intervals_.pop_back();
+    intervals_.back().add_bytes(dropped);
+  }
   if (!intervals_.empty()) intervals_.back().changed = revision;
   widened_ = revision;  // viewers receive all intervals again
 }

@@ -40,6 +40,7 @@ struct Interval {
 
   /// Adds the interval after this one.
   void merge(const Interval& next);
+  void add_bytes(const Interval& other);
   /// Keeps the longest waits; the others of a row become one, of an unknown cause.
   void trim();
 };
@@ -58,7 +59,8 @@ class Intervals {
   template <class Use>
   void spread(double begin, double end, std::uint64_t revision, Use&& use);
 
-  /// Drops intervals after the end of the run in which no worker computed or waited.
+  /// Drops intervals after the end of the run in which no worker computed or waited. Their bytes
+  /// belong to the last interval.
   void end_at(double seconds, std::uint64_t revision);
 
   double width() const { return width_; }

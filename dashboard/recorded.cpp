@@ -84,6 +84,7 @@ void add_metrics(RunHistory& history, const Json& line) {
     progress.train_loss = value_or(line, "train_loss", std::numeric_limits<double>::quiet_NaN());
     progress.train_accuracy = value_or(line, "train_accuracy", 0.0);
     history.progress(progress);
+    history.memory(value_or(line, "memory_bytes", std::uint64_t{0}));
   }
 }
 

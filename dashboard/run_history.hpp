@@ -86,6 +86,8 @@ class RunHistory {
   /// Adds the reason to the first mark without one of an eviction or departure of the worker, or a
   /// mark at `seconds`.
   void explain_eviction(WorkerId worker, const std::string& reason, double seconds);
+  /// The process of the run holds this much memory.
+  void memory(std::uint64_t bytes) { peak_memory_ = std::max(peak_memory_, bytes); }
   void ended(double seconds, std::string reason, std::string text);
   /// The waiting times of a recorded run without events, in seconds by cause.
   void set_waits(const std::map<blame::Cause, double>& causes, double compute);
@@ -101,6 +103,7 @@ class RunHistory {
   std::uint32_t live_workers() const;
   /// The number of workers that computed in an interval, those included that still compute.
   std::size_t taking_part(std::size_t interval) const;
+  std::uint64_t peak_memory() const { return peak_memory_; }
   const Progress& latest() const { return latest_; }
   /// By the latest report of the monitor, or by the events since.
   std::uint64_t iterations() const { return std::max(latest_.iterations, iterations_); }
@@ -170,6 +173,7 @@ class RunHistory {
   Intervals intervals_;
   blame::WaitFollower waits_;
   Progress latest_;
+  std::uint64_t peak_memory_ = 0;
   std::uint64_t iterations_ = 0, samples_ = 0;  // by events
   std::optional<std::uint32_t> bound_;
   std::map<blame::Cause, double> causes_;

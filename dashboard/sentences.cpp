@@ -162,6 +162,7 @@ std::string throughput_sentence(const RunHistory& run) {
   };
   add("Pushes", latest.push_bytes, latest.plain_push_bytes);
   add("Pulls", latest.pull_bytes, latest.plain_pull_bytes);
+  add("Between stages", latest.stage_bytes, latest.plain_stage_bytes);
   return text;
 }
 

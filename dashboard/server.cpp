@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cmath>
 #include <condition_variable>
 #include <deque>
 #include <memory>
@@ -15,6 +16,7 @@
 #include <thread>
 #include <vector>
 
+#include "core/number.hpp"
 #include "core/text.hpp"
 #include "core/this_host.hpp"
 #include "dashboard/assets.hpp"
@@ -29,7 +31,8 @@ constexpr std::size_t kMostWaiting = 64;    // accepted connections
 constexpr int kIdleSeconds = 2;             // a client that sends nothing holds a thread for this
 constexpr std::size_t kMostPayload = 1024;  // no request has a body
 constexpr std::size_t kLeastToken = 8;
-constexpr int kForbidden = 403, kUnavailable = 503, kNoContent = 204, kServerError = 500;
+constexpr int kNoContent = 204, kBadRequest = 400, kForbidden = 403, kServerError = 500,
+              kUnavailable = 503;
 
 /// Accepts no further connection while many are waiting.
 class BoundedQueue final : public httplib::TaskQueue {
@@ -141,6 +144,7 @@ struct Server::Http {
   bool is_allowed(const httplib::Request& request) const;
   void follow(httplib::Response& response);
   void predict(httplib::Response& response);
+  void operations(const httplib::Request& request, httplib::Response& response);
   /// Calls use() unless the run has ended.
   template <class Use>
   bool with_source(Use&& use) {
@@ -169,6 +173,23 @@ void Server::Http::predict(httplib::Response& response) {
       &predicts, [](std::atomic<bool>* flag) { *flag = false; });
   const auto json =
       source.predict ? source.predict() : Expected<std::string>(Error{"no predictions"});
+  if (!json) return refuse(response, kServerError, json.error().text);
+  response.set_content(*json, "application/json");
+}
+
+void Server::Http::operations(const httplib::Request& request, httplib::Response& response) {
+  const auto number = [&]<class T>(const char* name, T& value) {
+    const auto parsed = parse_number<T>(request.get_param_value(name));
+    if (parsed) value = *parsed;
+    return parsed.has_value();
+  };
+  OperationsRequest wanted;
+  if (!number("from", wanted.from) || !number("until", wanted.until) ||
+      !number("first", wanted.first) || !number("workers", wanted.workers) ||
+      !std::isfinite(wanted.from) || !std::isfinite(wanted.until))
+    return refuse(response, kBadRequest, "give from, until, first and workers\n");
+  const auto json =
+      source.operations ? source.operations(wanted) : Expected<std::string>(Error{"no operations"});
   if (!json) return refuse(response, kServerError, json.error().text);
   response.set_content(*json, "application/json");
 }
@@ -231,19 +252,24 @@ void Server::Http::add_routes() {
     return [this, handle](const httplib::Request& request, httplib::Response& response) {
       if (!is_allowed(request)) {
         refuse(response, kForbidden, "open the page with the URL that the run has printed\n");
-      } else if (!with_source([&] { handle(response); })) {
+      } else if (!with_source([&] { handle(request, response); })) {
         refuse(response, kUnavailable, "the run has ended\n");
       }
     };
   };
-  server->Get("/state", guarded([this](httplib::Response& response) {
+  server->Get("/state", guarded([this](const auto&, httplib::Response& response) {
                 const auto state = source.state(0);
                 if (!state) return refuse(response, kUnavailable, state.error().text);
                 response.set_content(state->json, "application/json");
               }));
-  server->Get("/events", guarded([this](httplib::Response& response) { follow(response); }));
-  server->Get("/predict", guarded([this](httplib::Response& response) { predict(response); }));
-  server->Post("/stop", guarded([this](httplib::Response& response) {
+  server->Get("/events",
+              guarded([this](const auto&, httplib::Response& response) { follow(response); }));
+  server->Get("/predict",
+              guarded([this](const auto&, httplib::Response& response) { predict(response); }));
+  server->Get("/operations", guarded([this](const auto& request, httplib::Response& response) {
+                operations(request, response);
+              }));
+  server->Post("/stop", guarded([this](const auto&, httplib::Response& response) {
                  if (!source.stop) {
                    response.status = kForbidden;
                  } else if (const Status stopped = source.stop(); stopped) {

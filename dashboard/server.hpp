@@ -31,12 +31,20 @@ Expected<ServerOptions> server_options(const std::string& serve, const std::stri
 /// A token that cannot be guessed: 128 bits, as hex digits.
 std::string random_token();
 
+/// Operations of the stages that the page asks for.
+struct OperationsRequest {
+  double from = 0, until = 0;  // seconds of the run
+  std::uint32_t first = 0, workers = 0;
+};
+
 /// The run that the page shows. The functions are called from several threads.
 struct PageSource {
   std::function<Expected<Feed::State>(std::uint64_t since)> state;
   std::function<Status()> stop;                    // empty: the run cannot be stopped
   std::function<Expected<std::string>()> predict;  // JSON; empty: no predictions
-  std::chrono::milliseconds period{100};           // between two changes
+  /// JSON, as in the state; empty: the state has all that are known.
+  std::function<Expected<std::string>(const OperationsRequest&)> operations = {};
+  std::chrono::milliseconds period{100};  // between two changes
 };
 
 class Server {

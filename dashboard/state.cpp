@@ -59,7 +59,8 @@ OrderedJson json_of(const RunInfo& info, const RunHistory& run) {
           {"has_events", info.has_events},
           {"rows", rows},
           {"can_stop", info.can_stop},
-          {"can_predict", info.can_predict}};
+          {"can_predict", info.can_predict},
+          {"keeps_operations", info.keeps_operations}};
 }
 
 OrderedJson totals_of(const RunHistory& run, const ProcessFigures& process) {
@@ -72,7 +73,10 @@ OrderedJson totals_of(const RunHistory& run, const ProcessFigures& process) {
           {"pull_bytes", latest.pull_bytes},
           {"plain_push_bytes", latest.plain_push_bytes},
           {"plain_pull_bytes", latest.plain_pull_bytes},
+          {"stage_bytes", latest.stage_bytes},
+          {"plain_stage_bytes", latest.plain_stage_bytes},
           {"memory_bytes", process.memory_bytes},
+          {"peak_memory_bytes", run.peak_memory()},
           {"lost_events", process.lost_events},
           {"parked_now", latest.parked_now},
           {"parked_pulls", latest.parked_pulls},
@@ -174,13 +178,8 @@ OrderedJson marks_of(const RunHistory& run) {
 OrderedJson pipeline_of(const RunHistory& run) {
   if (run.info().stages <= 1) return nullptr;
   OrderedJson operations = OrderedJson::array();
-  for (const StageOperation& operation : run.operations()) {
-    const auto& computed = operation.computed;
-    operations.push_back({computed.worker.value(), static_cast<int>(computed.operation),
-                          computed.micro_batch, computed.chunk, computed.iteration.value(),
-                          rounded(operation.end - computed.computed.seconds()),
-                          rounded(operation.end)});
-  }
+  for (const StageOperation& operation : run.operations())
+    operations.push_back(operation_of(operation.computed, operation.end));
   const auto ratios = run.slowness();
   OrderedJson slowness = OrderedJson::array();
   for (std::size_t worker = 0; worker < ratios.size(); ++worker) {
@@ -218,6 +217,16 @@ OrderedJson state_of(const RunHistory& run, const ProcessFigures& process, std::
   if (is_whole || run.operations_changed() > since) json["pipeline"] = pipeline_of(run);
   if (is_whole) json["predictions"] = nullptr;
   return json;
+}
+
+OrderedJson operation_of(const event::StageComputed& computed, double end) {
+  return {computed.worker.value(),
+          static_cast<int>(computed.operation),
+          computed.micro_batch,
+          computed.chunk,
+          computed.iteration.value(),
+          rounded(end - computed.computed.seconds()),
+          rounded(end)};
 }
 
 std::string text_of(const OrderedJson& json) {

@@ -18,6 +18,8 @@ struct ProcessFigures {
 /// list of `intervals` begins at index `from`.
 nlohmann::ordered_json state_of(const RunHistory& run, const ProcessFigures& process,
                                 std::uint64_t since = 0);
+/// An operation of a stage, as in the state; `end` in seconds of the run.
+nlohmann::ordered_json operation_of(const event::StageComputed& computed, double end);
 /// As text; bytes of names that are not UTF-8 are replaced.
 std::string text_of(const nlohmann::ordered_json& json);
 

@@ -9,6 +9,7 @@
 
 #include "checkpoint/store.hpp"
 #include "core/files.hpp"
+#include "core/memory.hpp"
 #include "core/text.hpp"
 #include "models/datasets/preprocessing.hpp"
 #include "models/datasets/vocabulary.hpp"
@@ -142,7 +143,8 @@ void RunFolder::progress(const Progress& progress) {
       {"clock_gap", progress.clock_gap},       {"max_clock_gap", progress.max_clock_gap},
       {"parked_now", progress.parked_now},     {"parked_pulls", progress.parked_pulls},
       {"live_workers", progress.live_workers}, {"pushed_bytes", progress.push_bytes},
-      {"pulled_bytes", progress.pull_bytes},   {"stage_bytes", progress.stage_bytes}};
+      {"pulled_bytes", progress.pull_bytes},   {"stage_bytes", progress.stage_bytes},
+      {"memory_bytes", resident_bytes()}};
   if (adaptive_) json["staleness_bound"] = progress.staleness;
   if (has_losses_ && std::isfinite(progress.train_loss)) {
     json["train_loss"] = progress.train_loss;

@@ -136,8 +136,8 @@
     const {totals, bound, ended} = run.state;
     const limit = bound === null ? 'no bound' : `at most ${text.count(bound + 1)}`;
     const largest = text.count(totals.max_clock_gap);
-    return ended ? ['gap', 'Largest clock gap', largest, limit]
-                 : ['gap', 'Clock gap', text.count(totals.clock_gap), `largest ${largest}, ${limit}`];
+    if (ended) return ['gap', 'Largest clock gap', largest, limit];
+    return ['gap', 'Clock gap', text.count(totals.clock_gap), `largest ${largest}, ${limit}`];
   }
 
   function drawFigures() {
@@ -159,11 +159,10 @@
   // Views that count events show too little if some were lost.
   function drawLosses() {
     const lost = run.state.totals.lost_events;
-    node('incomplete').hidden = !lost;
-    if (lost) {
-      cards.setText(node('incomplete'), `The page lacks ${text.plural(lost, 'event')}, which came ` +
-        'faster than it could count them. Views of workers and intervals show too little.');
-    }
+    const note = node('incomplete');
+    if (note.hidden === Boolean(lost)) note.hidden = !lost;
+    cards.setText(note, lost ? `The page lacks ${text.plural(lost, 'event')}, which came faster ` +
+      'than it could count them. Views of workers and intervals show too little.' : '');
   }
 
   function drawSelection() {

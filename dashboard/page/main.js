@@ -14,6 +14,10 @@
   const retryAfter = 3000;  // milliseconds
   let pending = new Set();
   let isAsked = false;
+  // A drawing that took c ms with its layout and painting is followed by the next one after 3c ms
+  // at the earliest, so that a slow browser skips frames and still answers its user.
+  const restFactor = 3;
+  let restUntil = 0;
   let source = null;
 
   Leeway.address = (path, parameters = {}) => {
@@ -38,12 +42,18 @@
   // Changes are drawn in the next frame, several at once if they come faster than frames.
   function changed(keys) {
     for (const key of keys) pending.add(key);
-    if (!isAsked) requestAnimationFrame(draw);
+    if (isAsked) return;
     isAsked = true;
+    const rest = restUntil - performance.now();
+    if (rest > 0) setTimeout(() => requestAnimationFrame(draw), rest);
+    else requestAnimationFrame(draw);
   }
 
   function draw() {
     isAsked = false;
+    const began = performance.now();
+    // Runs after the frame is painted.
+    setTimeout(() => { restUntil = began + restFactor * (performance.now() - began); });
     const keys = pending;
     pending = new Set();
     Leeway.colours.assignCauses(run.state);

@@ -80,29 +80,68 @@
     const length = view.span * Math.max(1e-6, newest - Math.min(...recent.map((op) => op[5])));
     if (kind !== 'interval') return {from: newest - length, to: newest, kept: true};
     const middle = (begin + until) / 2;
-    return {from: middle - length / 2, to: middle + length / 2,
-            kept: middle >= oldest && middle <= newest + length};
+    const from = Math.max(0, middle - length / 2);
+    const needed = run.state.run.keeps_operations ? from : middle;
+    return {from, to: from + length, kept: needed >= oldest && middle <= newest + length};
   }
 
-  function drawGantt(view, operations) {
+  // The operations of the shown time: of the state, or asked for from the server, which reads them
+  // from the events of a recorded run. Null: not known; the caption says why.
+  function operationsOf(view, shown, kept) {
+    if (shown.kept) return kept;
+    if (!run.state.run.keeps_operations || Leeway.isFile) {
+      cards.setText(view.caption, `Operations of ${run.selectedText()} are not in this page` +
+        (run.state.ended && !Leeway.isFile ? '.' : '; leeway view RUN shows those of any time.'));
+      return null;
+    }
+    const {first, count} = shownWorkers(view);
+    const {loaded} = view;
+    if (loaded?.first === first && loaded.from <= shown.from && loaded.until >= shown.to) {
+      if (loaded.error) cards.setText(view.caption, `No operations: ${loaded.error}.`);
+      return loaded.operations;
+    }
+    cards.setText(view.caption, 'Reading the operations of this time.');
+    if (!view.loads) load(view, shown, first, count);
+    return null;
+  }
+
+  async function load(view, {from, to}, first, count) {
+    view.loads = true;
+    // The neighbouring time as well, so that a small step needs no further answer.
+    const margin = to - from;
+    const span = {from: from - margin, until: to + margin, first};
+    view.loaded = {...span, operations: null};
+    try {
+      const answer = await fetch(Leeway.address('operations', {...span, workers: count}));
+      if (!answer.ok) throw new Error((await answer.text()).trim() || `code ${answer.status}`);
+      view.loaded.operations = await answer.json();
+    } catch (error) {
+      view.loaded.error = error.message;
+    }
+    view.loads = false;
+    cards.mark(view, true);
+  }
+
+  function drawGantt(view, kept) {
     const {first, count} = shownWorkers(view);
     cards.setHeight(view.gantt, Math.max(120, count * 24 + 26));
     const {ctx, width, height} = cards.context(view.gantt);
     view.shown = null;
-    if (!operations.length) {
+    if (!kept.length) {
       cards.setText(view.caption, 'No operation is recorded.');
       return;
     }
-    const shown = ganttWindow(view, operations);
-    cards.setText(view.caption, shown.kept
-      ? `Operations, ${text.span(shown.from, shown.to, (shown.to - shown.from) / 100)}. ` +
-        'Numbers are micro-batches.'
-      : `Operations of ${run.selectedText()} are no longer kept.`);
+    const shown = ganttWindow(view, kept);
+    const operations = operationsOf(view, shown, kept);
+    if (!operations) return;
+    cards.setText(view.caption,
+      `Operations, ${text.span(shown.from, shown.to, (shown.to - shown.from) / 100)}. ` +
+      'Numbers are micro-batches.');
     const left = width < 420 ? 62 : 92;
     const inner = {left, top: 4, width: width - left - 8, height: height - 26};
     const rowHeight = inner.height / Math.max(1, count);
     const scale = inner.width / (shown.to - shown.from);
-    view.shown = {...shown, inner, rowHeight, first, count, scale};
+    view.shown = {...shown, operations, inner, rowHeight, first, count, scale};
     const {stages} = run.state.run;
     ctx.save();
     ctx.beginPath();
@@ -190,10 +229,10 @@
 
   function ganttTip(view, x, y) {
     const {shown} = view;
-    if (!shown || !run.state.pipeline) return null;
+    if (!shown) return null;
     const worker = shown.first + Math.floor((y - shown.inner.top) / shown.rowHeight);
     const at = shown.from + (x - shown.inner.left) / shown.scale;
-    const found = run.state.pipeline.operations.findLast((op) =>
+    const found = shown.operations.findLast((op) =>
       op[0] === worker && op[5] <= at && op[6] >= at);
     if (!found) return null;
     const [, kind, micro, chunk, iteration, begin, end] = found;

@@ -1,5 +1,5 @@
-// View 2: worker x time; the colour is the largest lead over the slowest worker at an answered pull,
-// the end of the scale is the bound, and marked cells had parked pulls.
+// View 2: worker x time. The colour is the largest lead over the slowest worker at an answered
+// pull, its scale ends at the bound, and marked cells had parked pulls.
 (function (Leeway) {
   'use strict';
 

@@ -83,11 +83,11 @@
   function sums() {
     const {first, last} = selected();
     const total = {samples: 0, iterations: 0, updates: 0, compute: 0, wait: 0, push_bytes: 0,
-                   pull_bytes: 0, byCause: new Map(), byEdge: new Map(), leads: []};
+                   pull_bytes: 0, stage_bytes: 0, byCause: new Map(), byEdge: new Map(), leads: []};
     for (let i = first; i <= last && i < state.intervals.length; i += 1) {
       const interval = state.intervals[i];
-      for (const key of ['samples', 'iterations', 'updates', 'compute', 'push_bytes',
-                         'pull_bytes']) {
+      for (const key of ['samples', 'iterations', 'updates', 'compute', 'push_bytes', 'pull_bytes',
+                         'stage_bytes']) {
         total[key] += interval[key];
       }
       interval.leads.forEach((n, lead) => { total.leads[lead] = (total.leads[lead] ?? 0) + n; });

@@ -38,7 +38,8 @@
     const sums = run.sums();
     const seconds = Math.max(1e-9, until - begin);
     return {samples: sums.samples / seconds, push: sums.push_bytes / seconds,
-            pull: sums.pull_bytes / seconds, updates: sums.updates / seconds};
+            pull: sums.pull_bytes / seconds, stages: sums.stage_bytes / seconds,
+            updates: sums.updates / seconds};
   }
 
   function sentence() {
@@ -56,16 +57,21 @@
       ['Pushed in all', text.bytes(totals.push_bytes)],
       ['Pulled in all', text.bytes(totals.pull_bytes)],
     ];
-    const sent = totals.push_bytes + totals.pull_bytes;
-    const plain = totals.plain_push_bytes + totals.plain_pull_bytes;
+    const hasStages = totals.stage_bytes > 0;
+    if (hasStages) list.push(['Between stages in all', text.bytes(totals.stage_bytes)]);
+    const sent = totals.push_bytes + totals.pull_bytes + totals.stage_bytes;
+    const plain = totals.plain_push_bytes + totals.plain_pull_bytes + totals.plain_stage_bytes;
     if (plain > sent) list.push(['Saved by codecs', text.share(1 - sent / plain)]);
     list.push(['Iterations', text.count(totals.iterations)],
-              ...(totals.memory_bytes ? [['Memory', text.bytes(totals.memory_bytes)]] : []));
+              ...(totals.memory_bytes ? [['Memory', text.bytes(totals.memory_bytes)]] : []),
+              ...(totals.peak_memory_bytes
+                ? [['Peak memory', text.bytes(totals.peak_memory_bytes)]] : []));
     if (run.state.run.has_events) {
       const rate = rateOfSelection();
       list.unshift(['Updates', `${text.number(rate.updates, 3)}/s`],
                    ['Pushed', `${text.bytes(rate.push)}/s`],
-                   ['Pulled', `${text.bytes(rate.pull)}/s`]);
+                   ['Pulled', `${text.bytes(rate.pull)}/s`],
+                   ...(hasStages ? [['Between stages', `${text.bytes(rate.stages)}/s`]] : []));
     }
     const unusual = [['Partial pushes', totals.partial_pushes],
                      ['Malformed messages', totals.malformed],
@@ -91,6 +97,8 @@
     return {head: ['Bytes, whole run', 'As sent', 'Without codecs'],
             rows: [['pushed', text.bytes(totals.push_bytes), text.bytes(totals.plain_push_bytes)],
                    ['pulled', text.bytes(totals.pull_bytes), text.bytes(totals.plain_pull_bytes)],
+                   ['between stages', text.bytes(totals.stage_bytes),
+                    text.bytes(totals.plain_stage_bytes)],
                    ['refused messages', text.count(totals.refused), ''],
                    ['malformed messages', text.count(totals.malformed), ''],
                    ['partial pushes', text.count(totals.partial_pushes), '']]};

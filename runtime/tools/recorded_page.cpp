@@ -7,6 +7,7 @@
 #include "core/text.hpp"
 #include "dashboard/recorded.hpp"
 #include "dashboard/sentences.hpp"
+#include "monitoring/event_file.hpp"
 #include "monitoring/format.hpp"
 #include "runtime/flags/values.hpp"
 #include "runtime/tools/remedies.hpp"
@@ -15,6 +16,9 @@ namespace leeway {
 namespace {
 
 using OrderedJson = nlohmann::ordered_json;
+
+/// Operations in an answer.
+constexpr std::size_t kMostOperations = 20'000;
 
 /// The worker that the others have waited for longest; of stages, the slowest among its peers.
 std::optional<std::uint32_t> culprit_of(const dashboard::RunHistory& history) {
@@ -59,9 +63,8 @@ Expected<std::string> RecordedPage::predictions() const {
   std::lock_guard lock(mutex_);
   if (predictions_) return *predictions_;
   const auto remedies = simulate_remedies(folder_, culprit_of(*history_));
-  if (!remedies) return predictions_.emplace(remedies.error());
-  if (remedies->empty())
-    return predictions_.emplace(Error{"no setting of this run can be changed here"});
+  if (!remedies) return remedies.error();  // not kept: a viewer may try again
+  if (remedies->empty()) return Error{"a single worker or pipeline waits for no other"};
   OrderedJson rows = OrderedJson::array();
   const auto add_row = [&](const std::string& name, const RunTimes& times, double change) {
     rows.push_back({{"name", name},
@@ -80,9 +83,34 @@ Expected<std::string> RecordedPage::predictions() const {
       dashboard::text_of(OrderedJson{{"rows", rows}, {"sentence", sentence_of(*best)}}));
 }
 
+Expected<std::string> RecordedPage::operations(const dashboard::OperationsRequest& wanted) const {
+  const auto path = events_path(folder_);
+  if (!path) return path.error();
+  const auto instant = [](double seconds) {
+    return Instant{static_cast<std::int64_t>(std::clamp(seconds, 0.0, 9e9) * 1e9)};
+  };
+  struct Enough {};
+  OrderedJson operations = OrderedJson::array();
+  const auto add = [&](const EventRecord& record) {
+    const auto* computed = record.event.as<event::StageComputed>();
+    if (!computed || computed->computed.ns == 0) return;
+    const std::uint32_t worker = computed->worker.value();
+    if (worker < wanted.first || worker - wanted.first >= wanted.workers) return;
+    operations.push_back(dashboard::operation_of(*computed, (record.at - Instant()).seconds()));
+    if (operations.size() == kMostOperations) throw Enough();
+  };
+  try {
+    const auto read = read_events(*path, add, instant(wanted.from), instant(wanted.until));
+    if (!read) return read.error();
+  } catch (const Enough&) {
+  }
+  return dashboard::text_of(operations);
+}
+
 std::string RecordedPage::state(bool predicted) const {
   OrderedJson json = dashboard::state_of(*history_, {});
   json["run"]["can_predict"] = history_->info().has_events;
+  json["run"]["keeps_operations"] = history_->info().has_events && history_->info().stages > 1;
   if (predicted)
     if (const auto found = predictions()) json["predictions"] = OrderedJson::parse(*found);
   return dashboard::text_of(json);
@@ -96,7 +124,8 @@ dashboard::PageSource RecordedPage::source() {
                 return state;
               },
           .stop = {},
-          .predict = [this] { return predictions(); }};
+          .predict = [this] { return predictions(); },
+          .operations = [this](const auto& wanted) { return operations(wanted); }};
 }
 
 }  // namespace leeway

@@ -26,12 +26,14 @@ class RecordedPage {
   /// As JSON: simulated with the durations of the run, without its worst straggler and under other
   /// settings.
   Expected<std::string> predictions() const;
+  /// The first operations of some workers that end in a time, from the events of the run.
+  Expected<std::string> operations(const dashboard::OperationsRequest& wanted) const;
 
   std::string folder_;
   Plan plan_;
   std::unique_ptr<dashboard::RunHistory> history_;
   mutable std::mutex mutex_;
-  mutable std::optional<Expected<std::string>> predictions_;
+  mutable std::optional<std::string> predictions_;
 };
 
 }  // namespace leeway

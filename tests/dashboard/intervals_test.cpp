@@ -74,8 +74,9 @@ TEST_CASE("when the run is longer, neighbours are merged") {
 TEST_CASE("intervals without work after the end of the run are dropped") {
   Intervals intervals(1, 1);
   intervals.at(0.05, 1).samples = 1;
-  intervals.at(0.1, 2);
+  intervals.at(0.1, 2).push_bytes = 7;
   intervals.end_at(0.0401, 3);
+  CHECK(intervals.all().back().push_bytes == 7);
   CHECK(intervals.all().size() == 51);
   CHECK(intervals.widened() == 3);
 }

@@ -8,7 +8,9 @@ import mock_server
 import mock_state
 
 MEASURE = """() => {
-  window.measured = {long: [], frames: [], last: performance.now()};
+  window.measured = {long: [], frames: [], drawn: 0, last: performance.now()};
+  new MutationObserver(() => { measured.drawn += 1; }).observe(
+    document.querySelector('[data-figure=samples] .value'), {childList: true, subtree: true});
   new PerformanceObserver((list) => list.getEntries().forEach((entry) =>
     measured.long.push(entry.duration))).observe({type: 'longtask'});
   const frame = (now) => {
@@ -28,6 +30,7 @@ def run(checks, browser, arguments, test):
         server.shutdown()
     live(checks, browser, test)
     updates_axis(checks, browser, test)
+    operations(checks, browser, test)
     hostile(checks, browser, test)
     connection(checks, browser, test)
     report(checks, browser, test)
@@ -74,6 +77,24 @@ def updates_axis(checks, browser, test):
         checks.that(page.evaluate(ends) > before + 100_000, "the axis of updates follows intervals")
         checks.equal(errors, [], "axis of updates: errors")
     server.shutdown()
+
+
+def operations(checks, browser, test):
+    """A recorded page reads the operations of a selected time; a report lacks old ones."""
+    server = mock_server.serve("pipeline", ended=True)
+    state = mock_state.state(server.run)
+    with test.Page(browser, server.url) as (page, errors):
+        test.check_operations(checks, page, "operations")
+        checks.equal(errors, [], "operations: errors")
+    server.shutdown()
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "report.html"
+        file.write_text(one_file(state))
+        with test.Page(browser, file.as_uri()) as (page, _):
+            page.focus("#scrub")
+            page.keyboard.press("Home")
+            test.wait_until(page, "document.querySelector('#pipeline .caption').textContent"
+                                  ".endsWith('leeway view RUN shows those of any time.')")
 
 
 def hostile(checks, browser, test):
@@ -234,15 +255,18 @@ def stream(checks, browser, test, seconds):
             page.wait_for_timeout(min(5000, 1000 * seconds / 4))
             devtools.send("HeapProfiler.collectGarbage")
             heaps.append(devtools.send("Runtime.getHeapUsage")["usedSize"] / 1e6)
-        busy_share = (busy() - busy_before) / (time.monotonic() - began)
         measured = page.evaluate("measured")
+        took = time.monotonic() - began
+        busy_share = (busy() - busy_before) / took
         longest = max(measured["long"], default=0)
         frames = measured["frames"][1:]
+        drawn = measured["drawn"] / took
         print(f"stream, {seconds:.0f} s: first paint {paint:.0f} ms; frames median "
               f"{quantile(frames, 0.5):.1f} ms, 95% {quantile(frames, 0.95):.1f} ms, longest "
-              f"{max(frames):.0f} ms; {len(measured['long'])} tasks above 50 ms, longest "
-              f"{longest:.0f} ms; main thread busy {busy_share:.1%}; heap "
+              f"{max(frames):.0f} ms; {drawn:.1f} changes/s drawn; {len(measured['long'])} tasks "
+              f"above 50 ms, longest {longest:.0f} ms; main thread busy {busy_share:.1%}; heap "
               f"{heaps[0]:.1f} to {heaps[-1]:.1f} MB")
+        checks.that(drawn > 6, f"{drawn:.1f} changes/s drawn")
         checks.that(longest <= 200, f"longest task {longest:.0f} ms")
         checks.that(heaps[-1] < heaps[0] + 6, f"the heap grows: {heaps} MB")
         checks.equal(errors, [], "stream: errors")

@@ -15,12 +15,14 @@ INFRASTRUCTURE = ["samples", "requests", "weights", "stage before", "stage after
 def empty_interval(rows):
     return {"samples": 0, "iterations": 0, "updates": 0, "compute": 0.0, "waits": {},
             "lead": [-1] * rows, "parked": [0] * rows, "leads": [0] * MAX_LEADS, "alive": 0,
-            "taking_part": 0, "contributing": set(), "push_bytes": 0, "pull_bytes": 0}
+            "taking_part": 0, "contributing": set(), "push_bytes": 0, "pull_bytes": 0,
+            "stage_bytes": 0}
 
 
 def merge(a, b):
     both = dict(a)
-    for key in ("samples", "iterations", "updates", "compute", "push_bytes", "pull_bytes"):
+    for key in ("samples", "iterations", "updates", "compute", "push_bytes", "pull_bytes",
+                "stage_bytes"):
         both[key] = a[key] + b[key]
     both["waits"] = dict(a["waits"])
     for key, seconds in b["waits"].items():
@@ -80,7 +82,8 @@ class MockRun:
         self.parked = {}
         self.dead = set()
         self.totals = {"iterations": 0, "samples": 0, "push_bytes": 0, "pull_bytes": 0,
-                       "parked_pulls": 0, "clock_gap": 0, "compute": 0.0, "wait": 0.0}
+                       "stage_bytes": 0, "parked_pulls": 0, "clock_gap": 0, "compute": 0.0,
+                       "wait": 0.0}
         self.lost_events = 0
         self.cause_seconds = {}
         self.leads_by_row = [[0] * MAX_LEADS for _ in range(self.rows)]
@@ -178,6 +181,9 @@ class MockRun:
         interval["push_bytes"] += size
         interval["pull_bytes"] += 2 * size
         totals = self.totals
+        between = 1000 * self.batch * (self.stages - 1)
+        interval["stage_bytes"] += between
+        totals["stage_bytes"] += between
         totals["push_bytes"] += size
         totals["pull_bytes"] += 2 * size
         totals["samples"] += self.batch
@@ -254,7 +260,6 @@ class MockRun:
                     self.operations.append([worker, kind, m, 0, iteration, round(start, 6),
                                             round(start + length, 6)])
                     position[stage] += 1
-        del self.operations[:-2048]
         return busy
 
     def raise_min_clock(self, time, culprit):

@@ -14,6 +14,7 @@ import json
 import sys
 import threading
 import time
+import urllib.parse
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -56,6 +57,12 @@ class Handler(BaseHTTPRequestHandler):
         elif path == "/predict":
             time.sleep(0.5)
             self.answer(200, json.dumps(mock_state.predictions(server.run)).encode())
+        elif path == "/operations":
+            wanted = urllib.parse.parse_qs(self.path.partition("?")[2])
+            begin, end, first, workers = (float(wanted[name][0])
+                                          for name in ("from", "until", "first", "workers"))
+            self.answer(200, json.dumps([op for op in server.run.operations if begin <= op[6] <= end
+                                         and first <= op[0] < first + workers]).encode())
         elif path == "/chart.js":
             self.answer(200, server.chart.read_bytes(), TYPES[".js"])
         else:

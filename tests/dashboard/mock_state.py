@@ -17,7 +17,8 @@ def run(mock):
             "seed": mock.seed, "checkers": "all checkers on" if mock.kind == "thousand" else "",
             "has_accuracy": mock.kind == "straggler", "has_losses": True, "has_events": True,
             "rows": [{"name": name} for name in mock.row_names],
-            "can_stop": True, "can_predict": mock.kind == "straggler"}
+            "can_stop": True, "can_predict": mock.kind == "straggler",
+            "keeps_operations": mock.kind == "pipeline"}
 
 
 def causes(mock):
@@ -57,6 +58,8 @@ def totals(mock):
             "samples_per_second": round(t["samples"] / mock.now, 3) if mock.now else 0,
             "push_bytes": t["push_bytes"], "pull_bytes": t["pull_bytes"],
             "plain_push_bytes": t["push_bytes"] * 4, "plain_pull_bytes": t["pull_bytes"],
+            "stage_bytes": t["stage_bytes"], "plain_stage_bytes": t["stage_bytes"],
+            "peak_memory_bytes": 200_000_000 + mock.workers * 1_400_000,
             "memory_bytes": 180_000_000 + mock.workers * 1_400_000,
             "parked_now": len(mock.parked), "parked_pulls": t["parked_pulls"],
             "clock_gap": mock.gap_now(), "max_clock_gap": t["clock_gap"],
@@ -70,7 +73,7 @@ def pipeline(mock):
         return None
     slowness = [[round(mock.factor(p, s) * 0.98, 3) for s in range(mock.stages)]
                 for p in range(mock.members)]
-    return {"operations": mock.operations, "slowness": slowness,
+    return {"operations": mock.operations[-600:], "slowness": slowness,
             "pattern": "one cell is slow: worker 5, so a machine"}
 
 

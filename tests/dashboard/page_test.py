@@ -213,6 +213,26 @@ def check_scrubbing(checks, page, state, label):
     checks.equal(page.get_attribute(pressed, "aria-pressed"), "true", f"{label}: End returns")
 
 
+def check_operations(checks, page, label):
+    """The strip of the pipelines shows operations of the first interval, with their tips."""
+    page.focus("#scrub")
+    page.keyboard.press("Home")
+    caption = "document.querySelector('#pipeline .caption').textContent"
+    wait_until(page, f"{caption}.startsWith('Operations, ')")
+    checks.that(page.evaluate(caption).startswith("Operations, 0.0"),
+                f"{label}: the strip begins with the run, not {page.evaluate(caption)!r}")
+    strip = page.locator("#pipeline canvas").first
+    strip.scroll_into_view_if_needed()
+    box = strip.bounding_box()
+    tips = set()
+    for share in range(6, 98, 2):
+        page.mouse.move(box["x"] + box["width"] * share / 100, box["y"] + 16)
+        if page.is_visible("#tip"):
+            tips.add(page.text_content("#tip"))
+    checks.that(any("iteration 0" in tip for tip in tips),
+                f"{label}: operations of iteration 0 have tips, not {tips}")
+
+
 def state_of(url, file):
     if file:
         return json.loads(Path(file).read_text())

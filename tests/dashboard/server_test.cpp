@@ -175,6 +175,29 @@ TEST_CASE("errors of the page name no folders of the machine") {
   CHECK(client.Post("/stop")->body == "events.bin: cannot be read");
 }
 
+TEST_CASE("operations of a time are served if the request names a time and workers") {
+  OperationsRequest asked;
+  const auto server = Server::open({}, {.state = [](auto) { return Feed::State(); },
+                                        .stop = {},
+                                        .predict = {},
+                                        .operations =
+                                            [&](const OperationsRequest& wanted) {
+                                              asked = wanted;
+                                              return std::string("[]");
+                                            }});
+  REQUIRE(server);
+  httplib::Client client((*server)->url().substr(0, (*server)->url().size() - 1));
+  CHECK(client.Get("/operations?from=1.5&until=2e1&first=4&workers=8")->body == "[]");
+  CHECK(asked.from == 1.5);
+  CHECK(asked.until == 20);
+  CHECK(asked.first == 4);
+  CHECK(asked.workers == 8);
+  for (const char* query : {"", "?from=0&until=1&first=0", "?from=0&until=nan&first=0&workers=1",
+                            "?from=0&until=1&first=-1&workers=1"})
+    CHECK(client.Get(std::string("/operations") + query)->status == 400);
+  CHECK(ServedRun().client().Get("/operations?from=0&until=1&first=0&workers=1")->status == 500);
+}
+
 TEST_CASE("a public page needs a token, and each page a free port") {
   const auto refused = [](const ServerOptions& options) {
     const auto server = Server::open(
