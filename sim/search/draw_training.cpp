@@ -4,8 +4,10 @@
 #include <cmath>
 #include <iterator>
 
+#include "core/text.hpp"
 #include "plan/groups.hpp"
 #include "plan/local_steps.hpp"
+#include "plan/precision.hpp"
 #include "policies/codec/codec.hpp"
 #include "policies/consistency/consistency.hpp"
 #include "policies/delay/delay_policy.hpp"
@@ -68,11 +70,17 @@ void codecs(Plan& plan) {
   plan.compress.activation_gradients = pull[rng.below(std::size(pull))];
 }
 
+/// bf16, but fp32 for the first layer with products.
+std::string unequal_precisions(const Plan& plan) {
+  const auto first = std::ranges::find_if(plan.model, has_products);
+  return concat("bf16,", first - plan.model.begin(), "=fp32");
+}
+
 /// Some losses have a factor that overflows.
 void precisions(Plan& plan) {
   Rng rng = Rng::stream(plan.seed, kPrecisionStream);
   const bool has_fp16 = plan.precision == "fp16";
-  if (rng.one_in(4)) plan.precision = rng.one_in(2) ? "bf16" : "bf16,0=fp32";
+  if (rng.one_in(4)) plan.precision = rng.one_in(2) ? "bf16" : unequal_precisions(plan);
   const bool may_skip = plan.pipeline.stages == 1 && !has_local_steps(plan) &&
                         !make_consistency(plan.consistency)->round_size().drops();
   if (has_fp16 && !may_skip) plan.precision = "fp32";
