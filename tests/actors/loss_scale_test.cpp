@@ -110,6 +110,7 @@ TEST_CASE("a factor that does not overflow changes little, and skips nothing", "
   CHECK(scaled.last.skipped_updates == 0);
   CHECK(scaled.last.loss_scale == 1024);
   plan.precision = "fp32";
+  plan.loss_scale = Plan().loss_scale;
   const RunTotals exact = run_checked(plan, 1);
   CHECK(exact.last.loss_scale == 0);
   const auto a = floats_of(scaled.weights), b = floats_of(exact.weights);
