@@ -21,8 +21,8 @@ struct Remedy {
 
 /// Without the culprit's slowness (if there is one), under other consistency policies, with batches
 /// by speed, and with prefetch; each for itself, and only if the run did not have it. Pipelines get
-/// other policies, and a stage as fast as its peers; a single pipeline gets nothing. With `gradients`, losses are computed, which
-/// takes as long as training does. Errors: as what_if().
+/// other policies, and a stage as fast as its peers; a single pipeline gets nothing. With
+/// `gradients`, losses are computed, which takes as long as training does. Errors: as what_if().
 Expected<std::vector<Remedy>> simulate_remedies(const std::string& folder,
                                                 std::optional<std::uint32_t> culprit,
                                                 bool gradients = false);
