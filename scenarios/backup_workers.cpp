@@ -136,13 +136,14 @@ class Tables {
     };
     const double last = share_in_time(plan_.workers, 0), third = share_in_time(plan_.workers, 2);
     const int off = static_cast<int>(best().spare) - static_cast<int>(kPublishedSpare);
+    const bool reached = std::isfinite(median(best()));
     const study::Comparison rows[] = {
         {"last gradient within 2 s (fitted for 100 workers)", percent(kPublishedLast),
          percent(last), points(last, kPublishedLast)},
         {"third last gradient within 2 s", concat("above ", percent(kPublishedThirdLast)),
          percent(third), points(third, kPublishedThirdLast)},
-        {"fastest number of spare workers", concat(kPublishedSpare), concat(best().spare),
-         concat(off > 0 ? "+" : "", off)},
+        {"fastest number of spare workers", concat(kPublishedSpare),
+         reached ? concat(best().spare) : "never", reached ? concat(off > 0 ? "+" : "", off) : ""},
         {concat("time of ", expected().name, " to the fastest"), "1",
          ratio_text(median(expected()) / median(best())), ""},
         {"time of bsp to the fastest", "above 1", ratio_text(median(kMethods[0]) / median(best())),
