@@ -1,5 +1,4 @@
 // leeway compare and leeway view, on runs of the command itself.
-#include <httplib.h>
 #include <sys/stat.h>
 
 #include <catch2/catch.hpp>
@@ -116,29 +115,33 @@ TEST_CASE("Ctrl-C ends leeway view although a prediction does not end") {
   const Runs runs;
   runs.make("a", "--trace");
   test::Process view({LEEWAY_COMMAND, "view", runs.path("a")});
-  std::string url;
-  for (int i = 0; i < 200 && url.empty(); ++i) {
+  std::string port;
+  for (int i = 0; i < 200 && port.empty(); ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
-    const std::string text = view.out(), mark = "page: ";
-    if (const auto at = text.find(mark); at != std::string::npos && text.find('\n', at) != at)
-      url = text.substr(at + mark.size(), text.find("/\n", at) - at - mark.size());
+    const std::string text = view.out(), mark = "page: http://127.0.0.1:";
+    const auto at = text.find(mark), end = text.find("/\n", std::min(at, text.size()));
+    if (end != std::string::npos) port = text.substr(at + mark.size(), end - at - mark.size());
   }
-  REQUIRE_FALSE(url.empty());
+  REQUIRE_FALSE(port.empty());
   // The prediction waits for the result, which no process writes.
   const std::string result = runs.path("a") + "/result.json";
   std::filesystem::remove(result);
   REQUIRE(::mkfifo(result.c_str(), 0600) == 0);
-  std::thread asks([&] { httplib::Client(url).Get("/predict"); });
-  httplib::Client client(url);
-  for (int i = 0; i < 200; ++i) {
+  const std::vector<std::string> request{
+      "/bin/bash", "-c",
+      concat("exec 3<>/dev/tcp/127.0.0.1/", port,
+             "; printf 'GET /predict HTTP/1.0\\r\\nHost: 127.0.0.1\\r\\n\\r\\n' >&3; head -1 <&3")};
+  test::Process first(request);
+  bool is_computed = false;
+  for (int i = 0; i < 100 && !is_computed; ++i) {
     // A second prediction is refused while the first one is computed.
-    if (const auto answer = client.Get("/predict"); answer && answer->status == 503) break;
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    test::Process second(request);
+    (void)second.wait_up_to(std::chrono::milliseconds(500));
+    is_computed = second.out().find("503") != std::string::npos;
   }
+  CHECK(is_computed);
   view.signal(SIGINT);
   CHECK(view.wait_up_to(std::chrono::seconds(10)) == 130);
-  view.signal(SIGKILL);
-  asks.join();
 }
 
 }  // namespace leeway::cli
