@@ -22,14 +22,15 @@ from real_pages import url_in  # noqa: E402
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "pictures"
 # The words of a run, the theme of its picture, and the share of the run that is selected, if any.
 RUNS = {
-    "threads": (["fashion-mlp", "--epochs", "16", "--evaluate-every", "1", "--checkpoint-every",
-                 "4s"], "dark", None),
+    "threads": (["fashion-mlp", "--epochs", "5", "--evaluate-every", "1", "--checkpoint-every",
+                 "2s"], "dark", None),
     "pipeline": (["pipeline-gpt", "--simulate", "--gradients", "none", "--stages", "4",
                   "--pipelines", "2", "--micro-batches", "8", "--staleness", "1", "--slow",
                   "5:1.7x", "--epochs", "0.1"], "light", 0.5),
-    "simulation": (["fashion-mlp", "--simulate", "--workers", "64", "--shards", "4", "--staleness",
-                    "4", "--epochs", "6", "--evaluate-every", "1", "--slow", "all:4x@4%/20",
-                    "--fault", "9:crash(2s)@40"], "dark", None),
+    "simulation": (["fashion-mlp", "--simulate", "--gradients", "none", "--workers", "64",
+                    "--shards", "4", "--staleness", "4", "--batch", "16", "--epochs", "4",
+                    "--world", "speed=0.2,link=100", "--slow", "all:4x@8%/10", "--fault",
+                    "9:crash(1s)@30"], "dark", None),
 }
 
 
@@ -59,6 +60,8 @@ def take(browser, programs, name, out):
                                                " !== null", 600)
                 if selected is not None:
                     select(page, selected)
+                # The header stays at the top of the window, which a click may have scrolled.
+                page.evaluate("window.scrollTo(0, 0)")
                 page.mouse.move(0, 0)
                 page.wait_for_timeout(1000)
                 page.screenshot(path=out / f"page-{name}.png", full_page=True)
