@@ -35,7 +35,7 @@ Counter bytes_of(std::uint32_t workers, std::uint64_t rounds) {
   plan.workers = plan.shards = workers;
   plan.batch = 1;
   plan.stop = {.epochs = 0, .iterations = rounds * workers};
-  plan.simulated = plan::World{.nodes = plan::World::Nodes::pairs};
+  plan.simulated = plan::World{.nodes = plan::World::Nodes::pairs, .cost_only = true};
   const auto counter = std::make_shared<Counter>();
   Simulation simulation(test::job_of(plan), {}, {.observers = {counter}});
   REQUIRE(simulation.run() == "");
