@@ -15,6 +15,8 @@ struct Reproduction {
   std::string help;
 };
 const Reproduction kReproductions[] = {
+    {"async-local-sgd", "async-local-sgd",
+     "Local SGD with four unequal workers, synchronous and asynchronous"},
     {"backup-workers", "backup-workers",
      "Time to a loss against the number of spare workers, with 100 workers"},
     {"goodput", "goodput", "The share of time for which decoupled learners train while chips fail"},

@@ -18,6 +18,9 @@ struct Options {
   std::uint32_t shards = 2;
   std::uint32_t replicas = 1;
   plan::Consistency consistency = plan::Ssp{3};
+  /// How shards apply pushes that were computed on older weights. A run refuses it with rounds, and
+  /// those that make a worker compute its iteration again.
+  plan::DelayPolicy delay_policy;
   /// Encodings of pushes and pulls in messages: {.push = int8(), .pull = bf16()}. A run refuses
   /// those of pushes with sum, assign and updaters, with backup and quorum, and with clip_value.
   plan::Compression compress;

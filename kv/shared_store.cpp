@@ -34,6 +34,7 @@ void SharedStore::post(UserCall call) {
 UserAnswer SharedStore::check(UserAnswer answer) {
   if (answer.lost) throw Lost(concat("this loop is lost: ", answer.over));
   if (!answer.over.empty()) throw Ended(answer.over);
+  if (loop_->is_simulated()) now_ = answer.now;
   poll();
   return answer;
 }

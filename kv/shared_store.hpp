@@ -50,6 +50,7 @@ class SharedStore final : public StoreState {
   std::uint32_t rank() const override { return worker_.value(); }
   std::uint32_t workers() const override { return site_.workers(); }
   void compute(Duration time) override;
+  Duration simulated_time() const override { return now_ - Instant{}; }
   void wait(const Handle::State& handle) override;
   void poll() override;
   void close() override;
@@ -102,6 +103,7 @@ class SharedStore final : public StoreState {
   const std::shared_ptr<UserLoop> loop_;
 
   std::shared_ptr<const Job> job_;  // null before the first iteration
+  Instant now_;                     // in a simulation: of the latest answer
   struct Layer {
     std::vector<std::size_t> keys;  // their numbers
     std::vector<BlockId> blocks;

@@ -199,6 +199,11 @@ void Store::compute(Duration time) {
   state_->compute(time);
 }
 
+Duration Store::simulated_time() const {
+  const StoreState::CallGuard guard(*state_);
+  return state_->simulated_time();
+}
+
 void Store::close() {
   const StoreState::CallGuard guard(*state_);
   closed_ = true;

@@ -217,6 +217,9 @@ class Store {
   std::int64_t iterations() const;
   /// In a simulation: this worker computes for `time`. Elsewhere without effect.
   void compute(Duration time);
+  /// In a simulation: the virtual time since the start, which only calls of the store move.
+  /// Elsewhere 0.
+  Duration simulated_time() const;
 
   /// Ends the iteration and leaves the run, as the destructor does. Throws StoreError. Requires
   /// that no other call follows.

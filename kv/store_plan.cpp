@@ -34,6 +34,7 @@ Plan store_plan(const Declarations& declarations, const Options& options) {
   plan.loss = plan::Loss::mean_squared_error;
   plan.optimizer = declarations.optimizer.value_or(sum_gradients());
   plan.consistency = options.consistency;
+  plan.delay_policy = options.delay_policy;
   plan.compress = options.compress;
   plan.workers = options.workers;
   plan.shards = shards_for(plan.model, options.shards);

@@ -75,6 +75,7 @@ class StoreState {
   virtual std::int64_t iteration() = 0;
   std::int64_t iterations() const { return iterations_; }
   virtual void compute(Duration time) = 0;
+  virtual Duration simulated_time() const { return {}; }
 
   virtual void wait(const Handle::State& handle) = 0;
   /// Completes the pushes that are acknowledged.

@@ -60,12 +60,15 @@ Status Campaign::open(Report& report, const nlohmann::json& settings) {
 
 int Campaign::run(const std::vector<Named>& trials,
                   const std::function<Figures(const Result&)>& figures, const Figures& failed,
-                  Report& report) {
+                  Report& report, const Runner& runner) {
   std::vector<const Named*> left;
   for (const Named& trial : trials)
     if (!known_.contains(trial.name)) left.push_back(&trial);
   return in_parallel(
-      left.size(), [&](std::size_t i) { return leeway::run(left[i]->plan, {.quiet = true}); },
+      left.size(),
+      [&](std::size_t i) {
+        return runner ? runner(*left[i]) : leeway::run(left[i]->plan, {.quiet = true});
+      },
       [&](std::size_t i, const Result& result) {
         if (!result.ran || !result.violated.empty() || result.exit_code == kExitInterrupted)
           return report.failed(left[i]->name, result);

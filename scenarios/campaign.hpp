@@ -28,6 +28,8 @@ class Campaign {
  public:
   /// By name. Figures that are not finite are kept as null, and read as infinite.
   using Figures = std::map<std::string, double>;
+  /// Runs a trial in another way than leeway::run().
+  using Runner = std::function<Result(const Named&)>;
 
   /// `total`: the number of runs of the study. Progress and the remaining time are printed to
   /// standard error, unless `quiet`: on a terminal after each run, otherwise now and then.
@@ -40,7 +42,7 @@ class Campaign {
   /// Runs the trials without figures. A run that fails by itself, because of its learning rate, has
   /// the figures of `failed`. Returns the exit code.
   int run(const std::vector<Named>& trials, const std::function<Figures(const Result&)>& figures,
-          const Figures& failed, Report& report);
+          const Figures& failed, Report& report, const Runner& runner = {});
   /// Requires that this trial was run.
   const Figures& of(const std::string& trial) const { return known_.at(trial); }
 

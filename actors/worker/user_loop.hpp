@@ -56,6 +56,7 @@ struct UserAnswer {
   /// Not empty: the loop is over, and this is why.
   std::string over;
   bool lost = false;  // it is over because its worker has ended, and not the run
+  Instant now;        // when it was given
   // Of begin:
   Iteration iteration;
   LeasedIteration leased;
@@ -68,6 +69,8 @@ class UserLoop {
   /// the thread only runs within wait() and end_and_wait().
   explicit UserLoop(bool simulated = false, std::function<void()> start = nullptr)
       : simulated_(simulated), start_(std::move(start)) {}
+
+  bool is_simulated() const { return simulated_; }
 
   // ---- the user's thread ----
 

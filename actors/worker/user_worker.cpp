@@ -83,6 +83,7 @@ void UserWorker::listen(Outbox& out) {
 
 void UserWorker::answer(UserAnswer answer, Outbox& out) {
   call_.reset();
+  answer.now = out.now();
   loop_->answer(std::move(answer));
   listen(out);
 }

@@ -73,5 +73,25 @@ TEST_CASE("the computing time of real loops is measured") {
   CHECK(computing_time(Result{}).ns == 0);
 }
 
+TEST_CASE("a loop knows the virtual time of a simulation, and on threads gets 0") {
+  Duration before, after;
+  const Loop loop = [&](Store& store) {
+    float one = 1;
+    store.init("w", {&one, {}});
+    store.push("w", {&one, {}}).wait();
+    before = store.simulated_time();
+    store.compute(milliseconds(5));
+    after = store.simulated_time();
+  };
+  Options options{.workers = 1};
+  options.world.noise = 0;
+  REQUIRE(simulate(loop, options).error == "");
+  CHECK(before > Duration{});
+  CHECK((after - before).seconds() == Approx(0.005).epsilon(1e-5));
+  REQUIRE(run(loop, options).error == "");
+  CHECK(before == Duration{});
+  CHECK(after == Duration{});
+}
+
 }  // namespace
 }  // namespace leeway::kv

@@ -37,6 +37,25 @@ void alone(const std::function<void(Store&)>& loop) {
   CHECK(result.error == "");
 }
 
+TEST_CASE("a delay policy applies to the pushes of a store: fed_buff collects four for a step") {
+  const Loop loop = [](Store& store) {
+    float w = 0;
+    store.init("w", {&w, {}});
+    plan::Optimizer optimizer = sgd(1);
+    optimizer.whole_steps = true;
+    store.set_optimizer(optimizer);
+    for (int push = 1; push <= 8; ++push) {
+      const auto gradient = static_cast<float>(push);
+      store.push("w", {&gradient, {}}).wait();
+      store.pull("w", {&w, {}}).wait();
+      expect(w, push < 4 ? 0 : push < 8 ? -2.5f : -9);
+    }
+  };
+  const Result result = run_or_simulate(
+      loop, {.workers = 1, .consistency = plan::Asp{}, .delay_policy = fed_buff(4, 0)});
+  CHECK(result.error == "");
+}
+
 // ---- set ----
 
 TEST_CASE("set replaces a key's weights, and no others") {

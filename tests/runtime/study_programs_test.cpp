@@ -284,6 +284,32 @@ TEST_CASE(
        "\n         bsp ", "\n  backup(32) ", "\n         asp ", "of each seed"});
 }
 
+TEST_CASE(
+    "async-local-sgd has the published times, and equal losses if the grace window is longer than "
+    "a phase") {
+  const std::string table = check_reproduction(
+      {"async-local-sgd", "--epochs", "0.02"},
+      {"a synchronous phase      66.60      66.60       0.00    equal\n",
+       "asynchronous, step 800     209.00     209.00       0.00    equal\n",
+       "asynchronous, step 1600     406.40     406.40       0.00    equal\n",
+       "asynchronous, step 2400     603.80     603.80       0.00    equal\n",
+       "asynchronous, step 3200     801.40     801.40       0.00    equal\n",
+       "asynchronous, step 4000     999.00     999.00       0.00    equal\n",
+       "small task, asynchronous       999 ", "momentum 0.9, synchronous ",
+       "Verdict: reproduced; the virtual times, digit for digit.\n",
+       "Verdict: reproduced; with a grace window longer than a phase, asynchronous equals "
+       "synchronous.\n"});
+  std::istringstream rows(table.substr(table.find("verdict", table.find("longer than a phase"))));
+  std::string step, seconds, synchronous, asynchronous, verdict;
+  rows >> verdict;
+  for (int phase = 0; phase <= 5; ++phase) {
+    rows >> step >> seconds >> synchronous >> asynchronous >> verdict;
+    CHECK(step == concat(80 * phase));
+    CHECK(synchronous == asynchronous);
+    CHECK(verdict == "equal");
+  }
+}
+
 TEST_CASE("leeway reproduce names an unknown result, and the nearest known one or all of them") {
   CHECK(run_program({kPrograms + "/leeway", "reproduce"}).code == 2);
   const auto error_of = [](const std::string& name) {
@@ -293,8 +319,10 @@ TEST_CASE("leeway reproduce names an unknown result, and the nearest known one o
   };
   CHECK(has(error_of("ringmastr"),
             "unknown published result \"ringmastr\"; did you mean \"ringmaster\"?"));
-  CHECK(has(error_of("foo"),
-            "\"foo\"; known are backup-workers, goodput, one-step-delay, ringmaster, what-if"));
+  CHECK(has(
+      error_of("foo"),
+      "\"foo\"; known are async-local-sgd, backup-workers, goodput, one-step-delay, ringmaster, "
+      "what-if"));
 }
 
 TEST_CASE("what-if names the slow rank of a trace, and replays its durations with gradients") {
