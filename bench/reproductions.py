@@ -73,7 +73,7 @@ def write(page, name, text):
 
 
 def errors_of(page):
-    """What the parts of the page lack, or have too much."""
+    """Errors: missing, unknown and repeated parts of the page."""
     content = page.read_text()
     begins = re.findall(re.escape(BEGIN).replace(r"\{\}", "(.*)"), content)
     ends = re.findall(re.escape(END).replace(r"\{\}", "(.*)"), content)

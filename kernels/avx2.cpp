@@ -17,8 +17,8 @@ void store(void* to, __m256i words) {
   _mm256_storeu_si256(static_cast<__m256i*>(to), words);
 }
 
-/// Asks for the values that follow soon. Hardware alone prefetches too late for loops that read a
-/// block twice.
+/// Asks for the values that follow soon. The hardware's own prefetches come too late for loops that
+/// read a block twice.
 void prefetch(const float* values) {
   constexpr std::size_t kAhead = 512;
   _mm_prefetch(reinterpret_cast<const char*>(values + kAhead), _MM_HINT_T0);
@@ -49,7 +49,7 @@ __m256i round_bf16(const float* values) {
 /// Eight values, finite ones limited to -most..most.
 __m256 saturated(const float* values, float most) {
   const __m256 floats = _mm256_loadu_ps(values);
-  // Of a NaN and a number, min and max give the second: a NaN stays.
+  // If one operand is a NaN, min and max give the second operand: a NaN stays.
   const __m256 raised = _mm256_max_ps(_mm256_set1_ps(-most), floats);
   const __m256 limited = _mm256_min_ps(_mm256_set1_ps(most), raised);
   const __m256 size = _mm256_andnot_ps(_mm256_set1_ps(-0.0f), floats);

@@ -1,5 +1,5 @@
 #pragma once
-// What reproductions of published results have in common: the flag of their long form, published
+// Shared code of the reproductions of published results: the flag of their long form, published
 // figures beside measured ones, a verdict, and pictures of losses over time.
 #include <leeway/leeway.hpp>
 #include <leeway/monitoring/picture.hpp>
