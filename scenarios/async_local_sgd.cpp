@@ -11,12 +11,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <mutex>
 
 #include "campaign.hpp"
 #include "gaussian_clusters.hpp"
 #include "local_sgd_phases.hpp"
+#include "reproduction.hpp"
 
 using namespace leeway;
 using study::cell;
@@ -338,7 +338,8 @@ class Reproduction {
                         concat("without momentum, asynchronous workers do", losses(2, 3)));
   }
   static std::string verdict_line(bool reproduced, const std::string& what) {
-    return concat("\nVerdict: ", reproduced ? "" : "not ", "reproduced; ", what, ".\n");
+    return study::verdict_line(
+        reproduced ? study::Outcome::reproduced : study::Outcome::not_reproduced, what);
   }
   bool has_published_times() const {
     const auto asynchronous = points(times_trial(true));
@@ -367,7 +368,7 @@ class Reproduction {
     chart("Large task, no momentum", {kCases[2].name, kCases[3].name});
     chart("Large task, nesterov 0.9", {kCases[4].name, kCases[5].name});
     chart("Small task, momentum 0.9", {times_trial(false), times_trial(true)});
-    report.draw(charts);
+    report.write(study::kPicture, svg(charts));
   }
 
   Plan base_;
@@ -377,19 +378,10 @@ class Reproduction {
   PhaseTask large_, small_;
 };
 
-/// Removes --full from the arguments. True if it was one.
-bool take_full(int& argc, char** argv) {
-  const auto is_full = [](const char* word) { return std::strcmp(word, "--full") == 0; };
-  char** const end = std::remove_if(argv + 1, argv + argc, is_full);
-  const bool found = end != argv + argc;
-  argc = static_cast<int>(end - argv);
-  return found;
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
-  const bool full = take_full(argc, argv);
+  const bool full = study::take_full(argc, argv);
   const std::int64_t width = full ? kWidth : kNarrow;
   Scenario scenario("async-local-sgd",
                     "Reproduce what asynchrony saves and costs with local steps.");
