@@ -25,12 +25,13 @@ std::vector<Variant> variants_of(const Plan& plan, std::optional<std::uint32_t> 
   for (const plan::Consistency& policy :
        {plan::Consistency(plan::Bsp{}), plan::Consistency(plan::Ssp{1}),
         plan::Consistency(plan::Ssp{4}), plan::Consistency(plan::Asp{})})
-    if (policy != plan.consistency && has_peers)
+    if (Plan changed = plan; policy != plan.consistency && has_peers &&
+                             (changed.consistency = policy, validate(changed)))
       variants.push_back({policy_name(policy), {.consistency = policy}});
   if (is_piped) return variants;
   if (with_automatic_settings(plan).balance != plan::Balance::by_speed)
     variants.push_back({"--balance speed", {.balance = plan::Balance::by_speed}});
-  if (!plan.prefetch && !std::holds_alternative<plan::Bsp>(plan.consistency))
+  if (Plan changed = plan; !plan.prefetch && (changed.prefetch = true, validate(changed)))
     variants.push_back({"--prefetch", {.prefetch = true}});
   return variants;
 }
