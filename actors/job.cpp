@@ -129,9 +129,7 @@ Status check_compression(const Job& job) {
 
 /// Whether the run can multiply its losses, if products have operands in fp16.
 Status check_loss_scale(Job& job) {
-  const auto precisions = parse_precision(job.plan.precision, job.plan.model);
-  job.scales_losses = precisions && !job.computed_by_users &&
-                      std::ranges::find(*precisions, Precision::fp16) != precisions->end();
+  job.scales_losses = !job.computed_by_users && multiplies_in_fp16(job.plan);
   const char* const remedy = !job.scales_losses                      ? nullptr
                              : job.stages->piped()                   ? "--stages 1"
                              : has_local_steps(job.plan)             ? "--local-steps 0"

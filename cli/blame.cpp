@@ -112,19 +112,6 @@ Json json_of(const blame::CriticalPath& path) {
   return json;
 }
 
-/// The worker that the others waited for longest; of stages, the one that computes most of the
-/// critical path.
-std::optional<std::uint32_t> culprit_of(const blame::RunWaits& waits,
-                                        const blame::CriticalPath* path) {
-  for (const auto& [cause, seconds] : waits.by_cause())
-    if (cause.kind == blame::Cause::Kind::worker) return static_cast<std::uint32_t>(cause.worker);
-  if (!waits.has_stages || !path) return std::nullopt;
-  for (const auto& row : path->rows)
-    if (row.activity == blame::CriticalPath::Activity::computing)
-      return static_cast<std::uint32_t>(row.worker);
-  return std::nullopt;
-}
-
 std::string samples_text(const RunTimes& times) {
   return grouped(static_cast<std::uint64_t>(std::llround(times.samples_per_second)));
 }
@@ -164,13 +151,12 @@ Json json_of(const std::vector<Remedy>& remedies) {
   return rows;
 }
 
-/// The causes sum to less than the wait if events were lost.
-void print_unattributed(const blame::RunWaits& waits) {
-  const double missing = waits.wait - waits.attributed();
-  if (std::abs(missing) <= 0.01 * waits.wait) return;
-  std::cerr << "leeway: " << duration(std::abs(missing)) << " of the waiting time ("
-            << percent(std::abs(missing) / waits.wait)
-            << ") has no cause here: the run has lost events\n";
+/// The causes sum to the waiting time unless events were lost.
+void print_difference(const blame::RunWaits& waits) {
+  const double attributed = waits.attributed();
+  if (std::abs(waits.wait - attributed) <= 0.01 * waits.wait) return;
+  std::cerr << "leeway: the causes sum to " << duration(attributed) << ", and the workers waited "
+            << duration(waits.wait) << ": the run has lost events\n";
 }
 
 int blame_run(const BlameOptions& options) {
@@ -180,8 +166,7 @@ int blame_run(const BlameOptions& options) {
   if (events_path(options.folder)) path = blame::find_critical_path(options.folder);
   const blame::CriticalPath* const found = path && *path ? &**path : nullptr;
   std::optional<Expected<std::vector<Remedy>>> remedies;
-  if (options.remedies)
-    remedies = simulate_remedies(options.folder, culprit_of(*waits, found), options.gradients);
+  if (options.remedies) remedies = simulate_remedies(options.folder, options.gradients);
   if (remedies && !*remedies) return refuse(remedies->error());
   if (options.json) {
     Json json = json_of(*waits);
@@ -198,7 +183,7 @@ int blame_run(const BlameOptions& options) {
       print(**remedies);
   }
   if (path && !found) std::cerr << "leeway: no critical path: " << path->error().text << '\n';
-  print_unattributed(*waits);
+  print_difference(*waits);
   return kExitOk;
 }
 

@@ -1,6 +1,6 @@
 #include "kernels/avx2.hpp"
 
-#if defined(__AVX2__)
+#if defined(LEEWAY_AVX2)
 
 #include <immintrin.h>
 
@@ -29,10 +29,14 @@ __m256i pack_halves(__m256i first, __m256i second) {
   return _mm256_permute4x64_epi64(_mm256_packus_epi32(first, second), 0xd8);
 }
 
+/// The bytes of four vectors of words that two packs have interleaved, in order.
+__m256i in_order(__m256i bytes) {
+  return _mm256_permutevar8x32_epi32(bytes, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
+}
+
 /// 32 words from -128 to 127 as bytes, in order.
 __m256i pack_bytes(__m256i a, __m256i b, __m256i c, __m256i d) {
-  const __m256i bytes = _mm256_packs_epi16(_mm256_packs_epi32(a, b), _mm256_packs_epi32(c, d));
-  return _mm256_permutevar8x32_epi32(bytes, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
+  return in_order(_mm256_packs_epi16(_mm256_packs_epi32(a, b), _mm256_packs_epi32(c, d)));
 }
 
 /// Eight bf16 in words: to nearest, ties to even; a NaN becomes quiet.
@@ -74,18 +78,19 @@ __m256i pack_nibbles(__m256i first, __m256i second) {
   return _mm256_permute4x64_epi64(_mm256_packus_epi16(pairs(first), pairs(second)), 0xd8);
 }
 
+/// A byte for each of 32 values: -1 if the comparison with the limit is true, else 0.
+template <int Comparison>
+__m256i compared(const float* values, __m256 limit) {
+  const auto eight = [&](int at) {
+    return _mm256_castps_si256(_mm256_cmp_ps(_mm256_loadu_ps(values + at), limit, Comparison));
+  };
+  return pack_bytes(eight(0), eight(8), eight(16), eight(24));
+}
+
 /// The codes of 32 values, a byte for each.
 __m256i two_bit_codes(const float* values, __m256 plus, __m256 minus) {
-  const auto compare_plus = [&](int at) {
-    return _mm256_castps_si256(_mm256_cmp_ps(_mm256_loadu_ps(values + at), plus, _CMP_GE_OQ));
-  };
-  const auto compare_minus = [&](int at) {
-    return _mm256_castps_si256(_mm256_cmp_ps(_mm256_loadu_ps(values + at), minus, _CMP_LE_OQ));
-  };
-  const __m256i ones =
-      pack_bytes(compare_plus(0), compare_plus(8), compare_plus(16), compare_plus(24));
-  const __m256i twos =
-      pack_bytes(compare_minus(0), compare_minus(8), compare_minus(16), compare_minus(24));
+  const __m256i ones = compared<_CMP_GE_OQ>(values, plus);
+  const __m256i twos = compared<_CMP_LE_OQ>(values, minus);
   return _mm256_or_si256(_mm256_and_si256(ones, _mm256_set1_epi8(1)),
                          _mm256_and_si256(twos, _mm256_set1_epi8(2)));
 }
@@ -162,8 +167,7 @@ std::size_t quantise_two_bit(std::uint8_t* quads, const float* values, float thr
     };
     const __m256i bytes = _mm256_packus_epi16(_mm256_packus_epi32(part(0), part(32)),
                                               _mm256_packus_epi32(part(64), part(96)));
-    store(quads + i / 4,
-          _mm256_permutevar8x32_epi32(bytes, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7)));
+    store(quads + i / 4, in_order(bytes));
   }
   return i;
 }

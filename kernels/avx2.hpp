@@ -1,7 +1,8 @@
 #pragma once
 // avx2: conversions and codes of few bits with AVX2 and F16C, for processors that have them.
 //
-// The functions write the bytes of the formulas in convert_formulas.hpp and quantise_formulas.hpp.
+// The functions write the bytes of the formulas in convert_formulas.hpp and quantise_formulas.hpp;
+// only the sums of quantise_one_bit() have an order of their own.
 // Those that return a number of values have handled that many at the beginning of their arrays, in
 // whole vectors; the caller handles the rest, and everything on other processors, with the
 // formulas.
@@ -12,7 +13,7 @@ namespace leeway::kernels::avx2 {
 
 /// Whether this processor has the instructions. Required by all other functions.
 inline bool is_available() {
-#if defined(__x86_64__)
+#if defined(LEEWAY_AVX2)  // avx2.cpp is compiled with them
   static const bool has = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("f16c") &&
                           __builtin_cpu_supports("popcnt");
   return has;

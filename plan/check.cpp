@@ -277,9 +277,7 @@ void check_precision(Checks& checks, const Plan& plan) {
   checks.require(scale == power, "loss_scale: ", scale,
                  " is not a power of two; give --loss-scale ",
                  std::min(power, double{limits::kMostLossScale}));
-  const bool has_fp16 =
-      precisions && std::ranges::find(*precisions, Precision::fp16) != precisions->end();
-  checks.require(has_fp16 || scale == Plan().loss_scale, "loss_scale: ", scale,
+  checks.require(multiplies_in_fp16(plan) || scale == Plan().loss_scale, "loss_scale: ", scale,
                  " has no effect, because no layer multiplies in fp16; give --precision fp16, or "
                  "leave out --loss-scale");
 }

@@ -78,4 +78,9 @@ Expected<std::vector<Precision>> parse_precision(const std::string& text,
   return precisions;
 }
 
+bool multiplies_in_fp16(const Plan& plan) {
+  const auto precisions = parse_precision(plan.precision, plan.model);
+  return precisions && std::ranges::find(*precisions, Precision::fp16) != precisions->end();
+}
+
 }  // namespace leeway

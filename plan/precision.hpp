@@ -20,6 +20,9 @@ bool has_products(const plan::Layer& layer);
 Expected<std::vector<Precision>> parse_precision(const std::string& text,
                                                  const std::vector<plan::Layer>& model);
 
+/// Whether a layer multiplies in fp16. False if the plan's text is not valid.
+bool multiplies_in_fp16(const Plan& plan);
+
 /// Whether the text begins with "mixed": the plan also sends weights and activations in bf16,
 /// unless it gives them another codec (policies/automatic_plan.hpp).
 bool is_mixed_precision(const std::string& text);

@@ -7,10 +7,9 @@
 // that the paper leaves open are kept:
 //
 //   grace window  A worker whose phase has ended waits for others whose phases end within the
-//   window
-//                 after the first of them. These workers then begin together. A worker announces
-//                 the end of its phase when it begins, so no worker waits for a phase that ends
-//                 later.
+//                 window after the first of them. These workers then begin together. A worker
+//                 announces the end of its phase when it begins, so no worker waits for a phase
+//                 that ends later.
 //   data          A phase takes its batches from the part of the data that phases have used least.
 //   AdamW         Its state begins anew with each phase, and the first step of a phase has the full
 //                 rate.

@@ -45,10 +45,10 @@ struct WorkerTime {
 /// - share > kRaiseAbove percent: it rises by one;
 /// - share < kLowerBelow percent for some intervals in a row: it falls by one.
 ///
-/// If the bound rises again right after a fall, the lower bound was too low. Each later fall then
-/// takes twice as many quiet intervals. So the bound does not oscillate, whatever the workers
-/// report: k falls that are undone took 2 + 4 + ... + 2^k quiet intervals, so in n intervals at
-/// most log2(n + 2) - 1 falls are undone. Between two of them, the bound only falls or only rises.
+/// If the bound rises again after falls, it was too low. Each later fall then takes twice as many
+/// quiet intervals, for the rest of the run. So the bound does not oscillate, whatever the workers
+/// report: k turns from falling to rising took 2 + 4 + ... + 2^k quiet intervals, so in n intervals
+/// there are at most log2(n + 2) - 1.
 ///
 /// A worker that is always slow makes the others wait under any bound. The bound then stays at the
 /// high end; such a worker needs fewer samples (policies/balance).

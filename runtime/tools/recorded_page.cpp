@@ -6,7 +6,6 @@
 
 #include "core/text.hpp"
 #include "dashboard/recorded.hpp"
-#include "dashboard/sentences.hpp"
 #include "monitoring/event_file.hpp"
 #include "monitoring/format.hpp"
 #include "runtime/flags/values.hpp"
@@ -19,22 +18,6 @@ using OrderedJson = nlohmann::ordered_json;
 
 /// Operations in an answer.
 constexpr std::size_t kMostOperations = 20'000;
-
-/// The worker that the others have waited for longest; of stages, the slowest among its peers.
-std::optional<std::uint32_t> culprit_of(const dashboard::RunHistory& history) {
-  std::optional<std::uint32_t> culprit;
-  double longest = 0;
-  for (const auto& [cause, seconds] : history.causes()) {
-    if (cause.kind != blame::Cause::Kind::worker || seconds <= longest) continue;
-    culprit = static_cast<std::uint32_t>(cause.worker);
-    longest = seconds;
-  }
-  const std::vector<double> slowness = history.slowness();
-  const auto slowest = std::ranges::max_element(slowness);
-  if (!culprit && history.info().stages > 1 && *slowest > dashboard::kSlowStage)
-    culprit = static_cast<std::uint32_t>(slowest - slowness.begin());
-  return culprit;
-}
 
 /// "With ssp(4), workers would wait for 6% of all time, not 31%, and the run would be 12% faster."
 std::string sentence_of(const Remedy& remedy) {
@@ -62,7 +45,7 @@ Expected<std::unique_ptr<RecordedPage>> RecordedPage::load(const std::string& fo
 Expected<std::string> RecordedPage::predictions() const {
   std::lock_guard lock(mutex_);
   if (predictions_) return *predictions_;
-  const auto remedies = simulate_remedies(folder_, culprit_of(*history_));
+  const auto remedies = simulate_remedies(folder_, plan_, *history_);
   if (!remedies) return remedies.error();  // not kept: a viewer may try again
   if (remedies->empty()) return Error{"a single worker or pipeline waits for no other"};
   OrderedJson rows = OrderedJson::array();
@@ -78,9 +61,8 @@ Expected<std::string> RecordedPage::predictions() const {
           first.measured.samples_per_second / first.as_it_ran.samples_per_second - 1);
   add_row("as it ran", first.as_it_ran, 0);
   for (const Remedy& remedy : *remedies) add_row(remedy.name, remedy.answer.changed, remedy.gain());
-  const auto best = std::ranges::max_element(*remedies, {}, &Remedy::gain);
-  return predictions_.emplace(
-      dashboard::text_of(OrderedJson{{"rows", rows}, {"sentence", sentence_of(*best)}}));
+  return predictions_.emplace(dashboard::text_of(
+      OrderedJson{{"rows", rows}, {"sentence", sentence_of(best_of(*remedies))}}));
 }
 
 Expected<std::string> RecordedPage::operations(const dashboard::OperationsRequest& wanted) const {

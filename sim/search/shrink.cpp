@@ -144,7 +144,7 @@ std::vector<Change> changes(const Plan& plan) {
   all.push_back([](Plan& p) { return set(p.optimizer.eight_bit_state, false); });
   all.push_back([](Plan& p) {
     p.optimizer.eight_bit_state = false;  // gradient descent has no state
-    return set(p.optimizer.kind, decltype(p.optimizer.kind)(plan::Sgd{}));
+    return set(p.optimizer.kind, plan::OptimizerKind(plan::Sgd{}));
   });
   all.push_back([](Plan& p) { return set(p.local_steps, plan::LocalSteps{}); });
   all.push_back([](Plan& p) { return set(p.delay_policy, plan::DelayPolicy{}); });

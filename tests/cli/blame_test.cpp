@@ -19,17 +19,17 @@ const std::string kBlame = std::string(LEEWAY_COMMAND) + " blame ";
 /// The folder of a simulated run with --trace and a straggler.
 class TracedFolder {
  public:
-  TracedFolder() {
+  explicit TracedFolder(const std::string& staleness = "bsp") {
     std::ofstream(root_ / "plan.toml") << R"(
 name = "traced"
 data.synthetic = {samples = 600, test_samples = 60, clusters = {classes = 4, features = 256}}
 model = [{linear.outputs = 512}, "relu", {linear.outputs = 4}]
 stop.epochs = 2
 )";
-    const Result run = run_line(concat(LEEWAY_COMMAND, " run ", root_ / "plan.toml",
-                                       " --workers 3 --shards 1 --batch 10 --staleness bsp "
-                                       "--simulate --world speed=0.01 --trace --slow 2:4x --out ",
-                                       path()));
+    const Result run =
+        run_line(concat(LEEWAY_COMMAND, " run ", root_ / "plan.toml",
+                        " --workers 3 --shards 1 --batch 10 --staleness ", staleness,
+                        " --simulate --world speed=0.01 --trace --slow 2:4x --out ", path()));
     INFO(run.output);
     REQUIRE(run.code == 0);
   }
@@ -76,6 +76,17 @@ TEST_CASE(
   for (const auto& row : rows) CHECK(row.at("test_loss") > 0);
   CHECK_THAT(run_line(kBlame + folder.path() + " --gradients").output,
              Contains("give --remedies, too"));
+}
+
+TEST_CASE("leeway blame --remedies leaves out settings that the run cannot have") {
+  for (const std::string staleness : {"auto", "3 --prefetch"}) {
+    const TracedFolder folder(staleness);
+    const Result text = run_line(kBlame + folder.path() + " --remedies");
+    INFO(staleness << '\n' << text.output);
+    CHECK(text.code == 0);
+    CHECK_THAT(text.output, Contains("what would help") && !Contains("\n--prefetch"));
+    CHECK((text.output.find("\nbsp ") == std::string::npos) == (staleness == "3 --prefetch"));
+  }
 }
 
 TEST_CASE("leeway blame prints the waits of a run whose critical path cannot be found") {

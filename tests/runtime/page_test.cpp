@@ -162,7 +162,7 @@ TEST_CASE("the bytes of a recorded run belong to the intervals in which they wer
   }
 }
 
-TEST_CASE("the page of a recorded run has the reasons of evictions, and what has failed") {
+TEST_CASE("the page of a recorded run has the reasons of evictions and failures") {
   Plan plan = straggling_plan();
   plan.faults = {{address_of(WorkerId(1)), std::int64_t{20}, 0, plan::Crash{}}};
   for (const bool trace : {true, false}) {
